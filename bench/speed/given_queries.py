@@ -14,7 +14,8 @@ from milepost.ingest.aggregation import read_sums
 from milepost.spaces.base import Space
 from milepost.spaces.queries import Queries
 
-BOUND = 1.5
+# SciPy measures a chord, in one compiled loop; an angle takes a series of the chord besides, one call of NumPy a term
+BOUND, ANGLE_BOUND = 1.5, 3.0
 CAP = mp.GreatCircle((52.5, 13.4), 100)
 
 
@@ -25,10 +26,10 @@ def benchmark(check: bool, bounds: Bounds) -> None:
     for count in (100,) if check else (100, 1_000):
         for width in (2, 8, 64):
             records, points = rng.random((rows, width)), rng.random((count, width))
-            _measure(f"L2, d = {width}", mp.L2([(0, 1)] * width), records, points, records, points, bounds)
+            _measure(f"L2, d = {width}", mp.L2([(0, 1)] * width), records, points, records, points, bounds, BOUND)
         records, points = (np.column_stack([52 + rng.random(size), 13 + rng.random(size)]) for size in (rows, count))
         vectors = CAP.read(records), CAP.read(points)
-        _measure("great circle", CAP, records, points, *vectors, bounds)
+        _measure("great circle", CAP, records, points, *vectors, bounds, ANGLE_BOUND)
 
 
 def _measure(
@@ -39,13 +40,14 @@ def _measure(
     left: FloatArray,
     right: FloatArray,
     bounds: Bounds,
+    bound: float,
 ) -> None:
     """Compare the pass over records with the distances of `left` to `right`, which are the same points."""
     queries = Queries(space.read_queries(points), space)
     left, right = np.ascontiguousarray(left), np.ascontiguousarray(right)
     times = interleaved({"cdist": lambda: cdist(left, right), "pass": lambda: read_sums(records, space, queries)})
-    ratio = bounds.at_most(f"{name}, {len(points)} queries: pass ÷ cdist", times["pass"] / times["cdist"], BOUND)
+    ratio = bounds.time_at_most(f"{name}, {len(points)} queries: pass ÷ cdist", times["pass"] / times["cdist"], bound)
     print(
         f"{name}, {len(records):,} records, {len(points):,} queries: {1e3 * times['pass']:.0f} ms, "
-        f"cdist {1e3 * times['cdist']:.0f} ms, ÷ {ratio} (bound {BOUND:g})"
+        f"cdist {1e3 * times['cdist']:.0f} ms, ÷ {ratio} (bound {bound:g})"
     )

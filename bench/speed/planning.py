@@ -93,7 +93,7 @@ def benchmark(check: bool, bounds: Bounds) -> None:
         release, plan = _best(space, "release", repeat), _best(space, "plan", repeat)
         rest = release["seconds"] - release["noise"]
         cells = [
-            bounds.at_most(
+            bounds.time_at_most(
                 f"{call} of {name} ÷ baseline",
                 seconds / result["baseline"],
                 limits[call] * MANY_DIRECTIONS.get(name, 1),
@@ -109,7 +109,9 @@ def benchmark(check: bool, bounds: Bounds) -> None:
     for name in QUERIED:
         for call in ("plan, queries", "release, queries"):
             result = _best(SPACES[name], call, 1 if check else 3)
-            cell = bounds.at_most(f"{call} of {name} ÷ baseline", result["seconds"] / result["baseline"], limits[call])
+            cell = bounds.time_at_most(
+                f"{call} of {name} ÷ baseline", result["seconds"] / result["baseline"], limits[call]
+            )
             print(f"  {name:<14}{call:<17} {result['seconds']:.2f} s: {cell} ({limits[call]:.0f})")
 
 

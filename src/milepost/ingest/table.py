@@ -26,7 +26,7 @@ from milepost.statistics.row_digest import CHANGED, Fingerprint, RowDigest, row_
 from milepost.statistics.sketch import Sketch, check_weight
 from milepost.statistics.statistic_spec import Exact, RecordBlock, StatisticSpec
 
-BLOCK = 1 << 20  # numbers of the rows that a thread reads at a time
+BLOCK, MAX_BLOCK_ROWS = 1 << 20, 1 << 17  # numbers of the rows that a thread reads at a time, and these rows
 MEMORY_BLOCK = 1 << 16  # of records in memory: they fit the cache
 NO_ROW_COLUMNS = RowColumns()
 
@@ -227,7 +227,7 @@ class Table:
     def _slices(self, numbers: int, what: str = "reading") -> Iterator[tuple[Batch, dict[str, Cells], int]]:
         """Yield batches small enough for work that takes this many numbers a row, or one for each known query."""
         known_queries = 1 if self.space.given_queries is None else len(self.space.given_queries)
-        size = max(1, BLOCK // max(numbers, known_queries))
+        size = min(max(1, BLOCK // max(numbers, known_queries)), MAX_BLOCK_ROWS)
         with reading(what, lambda: tables.known_count(self.data)) as progress:
             for batch, cells, rows in self._batches():
                 for start in range(0, len(batch), size):

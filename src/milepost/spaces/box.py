@@ -15,7 +15,7 @@ from milepost.spaces.kernels.kernel import ROUNDING
 from milepost.spaces.numeric import (
     HALF_ULP,
     MAX_OFFSET,
-    clip_columns,
+    ColumnClipper,
     read_matrix,
     refuse_far,
     refuse_missing,
@@ -99,8 +99,9 @@ class Box(CoordinateSpace):
 
     def read(self, batch: pa.RecordBatch | AnyArray, first_row: int = 0) -> FloatArray:
         """Return private rows as points, clipped to the bounds; refuse NaN and text."""
-        points = read_matrix(batch, self.columns, self.width)
-        if not clip_columns(points, self.low, self.high):
+        clipper = ColumnClipper(self.low, self.high)
+        points = read_matrix(batch, self.columns, self.width, clipper=clipper)
+        if not clipper.inside:
             refuse_missing(points, self.names, "private rows", first_row)
         return points
 

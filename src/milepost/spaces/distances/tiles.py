@@ -11,7 +11,7 @@ import numpy as np
 from milepost._typing import AnyArray, FloatArray
 from milepost.spaces.embeddings.thread_blocks import block_numbers
 
-TILE_NUMBERS = 30 << 10  # distances computed at a time: with what they are computed from, they fit the cache
+TILE_NUMBERS = 60 << 10  # distances computed at a time: with what they are computed from, they fit the cache
 TILE_ROWS = 3 << 10  # records among them: the inner loops of NumPy are short of work below 2,731
 
 # the rows and queries of a part of a matrix of distances, and that part, which the next tile may overwrite
