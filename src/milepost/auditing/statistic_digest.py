@@ -26,7 +26,7 @@ def exact_statistic_digest(
 
     The same rows have the same digest wherever and however they are read: from an array, from files or on a Spark
     cluster, in any order and in any number of partitions. Different digests mean that different integers would get the
-    noise. Whoever has a digest can test guesses of the whole table.
+    noise. With a digest, guesses of the whole table can be tested.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ def exact_statistic_digest(
     labels : list, optional
         The public labels of the groups.
     privacy_unit : str, int or list, optional
-        As in `milepost.release`, with `contributions`: at most so many rows of a person are counted.
+        As in `milepost.release`, with `contributions`, the largest number of counted rows of a person.
     contributions : int
         The largest number of rows of one person.
     row_weights : str, int or list, optional

@@ -19,8 +19,8 @@ from milepost.spaces.distances.integer_products import RADIUS_BITS, query_rows, 
 from milepost.spaces.distances.tiles import Tile, TileBuffer, gather
 from milepost.spaces.embeddings.directions import DIRECTIONS, MAX_DIRECTIONS, sphere, sphere_count
 from milepost.spaces.embeddings.embedding import QUANTA, Distortion, Embedding, box_sensitivity_bound
-from milepost.spaces.embeddings.quantization import CoordinatePositions, CoordinateSpace, product_rows
-from milepost.spaces.embeddings.stacked_products import MAX_STACKED_WIDTH, multiply_columns
+from milepost.spaces.embeddings.quantization import CoordinatePositions, CoordinateSpace
+from milepost.spaces.embeddings.stacked_products import multiply_columns
 from milepost.spaces.embeddings.trigonometry import angle, overwriting_angle
 from milepost.spaces.fields import INTEGER, NAMES, SpaceField
 from milepost.spaces.kernels.kernel import ROUNDING, Kernel, level
@@ -81,6 +81,7 @@ class Angular(CoordinateSpace):
         SpaceField("columns", NAMES, "The names of the columns, in order.", ["x", "y"], on_command_line=False),
     )
     thread_safe: ClassVar[bool] = True
+    by_products: ClassVar[bool] = True
 
     dim: int
     directions: int | None
@@ -178,16 +179,6 @@ class Angular(CoordinateSpace):
     def position(self, queries: AnyArray) -> FloatArray:
         """Return 2²⁴ where a vector lies on the direction's side, else 0."""
         return self.all_positions(queries)
-
-    @property
-    def block_rows(self) -> int:
-        """How many records to embed at a time."""
-        return product_rows(self.width)
-
-    @property
-    def uses_all_processors(self) -> bool:
-        """Whether embedding a block of records starts threads."""
-        return self.width > MAX_STACKED_WIDTH
 
     def record_positions(self, points: AnyArray) -> CoordinatePositions:
         """Return a function for positions: 2²⁴ where a vector lies on the direction's side, else 0."""

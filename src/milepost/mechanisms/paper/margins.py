@@ -32,7 +32,7 @@ class MarginRule:
 
     ηᵢ: the largest error of a noisy reading of coordinate i, anywhere on its interval when it has a slope.
     gap_power: γᵢ ∝ wᵢ^gap_power. lines(wᵢ/γᵢ): the number of mistakes that can be charged to a coordinate.
-    max_ratio(lines): the largest wᵢ/γᵢ for which there are no more than so many lines, if there is a formula.
+    max_ratio(lines): the largest wᵢ/γᵢ for which there are no more lines than that, if there is a formula.
     """
 
     readings: float

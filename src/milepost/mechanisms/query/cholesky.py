@@ -134,5 +134,5 @@ def check_points(kernel: Kernel, max_points: int, unit: float) -> None:
 
 
 def session_bytes(points: int) -> int:
-    """Return the memory of a session's factor for so many points, and of the rows that its transcript keeps."""
+    """Return the memory of a session's factor for a number of points, and of the rows that its transcript keeps."""
     return 2 * 8 * points * (points + BLOCK) // 2

@@ -22,8 +22,8 @@ from milepost.spaces.box import Box
 from milepost.spaces.distances.tiles import Tile, gather, sum_over_columns
 from milepost.spaces.embeddings.directions import DIRECTION_BITS, MAX_DIRECTIONS, UNIT, max_sum, mean_range
 from milepost.spaces.embeddings.embedding import QUANTA, Distortion, Embedding
-from milepost.spaces.embeddings.quantization import CoordinatePositions, product_rows
-from milepost.spaces.embeddings.stacked_products import MAX_STACKED_WIDTH, multiply_columns
+from milepost.spaces.embeddings.quantization import CoordinatePositions
+from milepost.spaces.embeddings.stacked_products import multiply_columns
 from milepost.spaces.fields import NUMBER, SpaceField
 from milepost.spaces.kernels.kernel import Kernel
 from milepost.spaces.numeric import CACHE_NUMBERS, named_pairs, unit_of
@@ -47,6 +47,8 @@ P = TypeVar("P", bound="Projected")
 @dataclass(frozen=True, init=False)
 class Projected(Box):
     """A box or a ball, and directions, which the subclass chooses."""
+
+    by_products: ClassVar[bool] = True
 
     radius: float | None  # of a ball, whose box is low..high
     directions: int | None  # None: chosen for the table
@@ -331,16 +333,6 @@ class Projected(Box):
     def position(self, queries: AnyArray) -> FloatArray:
         """Return embedding positions in quanta, unrounded and unclipped, from exact integer products."""
         return self.all_positions(queries)
-
-    @property
-    def block_rows(self) -> int:
-        """How many records to embed at a time."""
-        return product_rows(self.width)
-
-    @property
-    def uses_all_processors(self) -> bool:
-        """Whether embedding a block of records starts threads."""
-        return self.width > MAX_STACKED_WIDTH
 
     def record_positions(self, points: AnyArray) -> CoordinatePositions:
         """Return a function for positions of records or queries at some directions, from exact integer products."""

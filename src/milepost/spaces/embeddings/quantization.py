@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from milepost._typing import AnyArray, FloatArray, ImageArray, IntArray
 from milepost.errors import MilepostError
 from milepost.spaces.base import Space
 from milepost.spaces.embeddings.embedding import QUANTA, QUANTUM_BITS, Embedding
+from milepost.spaces.embeddings.stacked_products import MAX_STACKED_WIDTH
 from milepost.spaces.embeddings.thread_blocks import block_numbers, scratch_array
 
 CACHE_NUMBERS = 1 << 17  # float64 numbers that fit the cache
@@ -42,15 +43,17 @@ def product_rows(width: int) -> int:
 class CoordinateSpace(Space):
     """A space that computes the positions of records for a few embedding coordinates at a time."""
 
+    by_products: ClassVar[bool] = False  # whether positions are products of records and a matrix
+
     @property
     def block_rows(self) -> int:
         """How many records to embed at a time, so that their positions at some coordinates fit the cache."""
-        return CACHE_ROWS
+        return product_rows(self.width) if self.by_products else CACHE_ROWS
 
     @property
     def uses_all_processors(self) -> bool:
         """Whether embedding a block of records starts threads, as large matrix products do."""
-        return False
+        return self.by_products and self.width > MAX_STACKED_WIDTH
 
     @abstractmethod
     def record_positions(self, points: FloatArray) -> CoordinatePositions:
