@@ -1,6 +1,5 @@
 """Source: sums of distances to queries that come later are those of one pass over the table, to the integer."""
 
-import os
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,7 @@ from hypothesis import strategies as st
 
 import milepost as mp
 from milepost._typing import AnyArray
-from milepost.ingest import record_source
+from milepost.ingest import parallel, record_source
 from milepost.ingest.aggregation import read_sums
 from milepost.ingest.record_source import MemorySource, RecordSource, RowSource, SketchSource, open_source
 from milepost.ingest.row_attributes import RowColumns
@@ -65,7 +64,7 @@ def test_records_kept_at_hand_give_the_same_integers(name: str, data: st.DataObj
     in_memory_source = open_source(table, len(rows))
     assert is_in_memory(in_memory_source)
     expected = read_sums(table.data, space, queries, None, roles, empty=True)
-    with patched([(record_source, "BLOCK_NUMBERS", block), (os, "cpu_count", lambda: cores)]):
+    with patched([(record_source, "BLOCK_NUMBERS", block), (parallel, "processors", lambda: cores)]):
         assert same(in_memory_source.sums(queries), expected)
     reread_source = RowSource(table)
     assert same(reread_source.sums(queries), expected)

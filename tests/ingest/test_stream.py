@@ -176,7 +176,7 @@ class Batches:
 @pytest.mark.slow
 def test_few_batches_are_in_memory_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever their number, on a machine of four processors; a session, which reads them again, keeps them."""
-    monkeypatch.setattr("os.cpu_count", lambda: 4)
+    monkeypatch.setattr("milepost.ingest.parallel.processors", lambda: 4)
     release_batches = Batches(200)
     assert mp.release(iter(release_batches), PLANE, **BUDGET).n == 200_000
     assert release_batches.max_alive <= 12
@@ -465,7 +465,7 @@ TALLY = StatisticSpec(Tally, lambda block: (len(block.points),))
 def test_a_table_that_is_too_large_is_refused_when_that_shows(weighted: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """By the weight of all threads' rows so far, and in rows; the rest is not read."""
     monkeypatch.setattr(sketch, "MAX_TOTAL", 4 * 1024)
-    monkeypatch.setattr("os.cpu_count", lambda: 2)
+    monkeypatch.setattr("milepost.ingest.parallel.processors", lambda: 2)
     batch_numbers: list[int] = []
 
     def weighted_batches() -> Iterator[Any]:

@@ -1,6 +1,5 @@
 """Fingerprint: a digest tells one multiset of rows from another, whatever their order, batches and threads."""
 
-import os
 from typing import Any
 
 import numpy as np
@@ -8,7 +7,7 @@ import pytest
 
 import milepost as mp
 from milepost._typing import AnyArray
-from milepost.ingest import batches
+from milepost.ingest import batches, parallel
 from milepost.ingest import table as table_module
 from milepost.ingest.row_attributes import RowColumns
 from milepost.ingest.table import Table
@@ -92,7 +91,11 @@ def test_batches_and_threads_do_not_matter(name: str) -> None:
     digests = set()
     for batch, block, cores in ((1 << 18, 1 << 22, 1), (7, 1 << 22, 5), (40, 3, 3), (1 << 18, 50, 2)):
         with patched(
-            [(batches, "BATCH_ROWS", batch), (table_module, "BLOCK", block), (os, "cpu_count", lambda n=cores: n)]
+            [
+                (batches, "BATCH_ROWS", batch),
+                (table_module, "BLOCK", block),
+                (parallel, "processors", lambda n=cores: n),
+            ]
         ):
             plain = Table(rows, space, roles.change("replace"), None, roles)
             digests.add(plain._aggregate(RowDigest.spec(KEY)).to_bytes())

@@ -12,7 +12,7 @@ import pytest
 
 import milepost as mp
 from milepost._typing import FloatArray
-from milepost.ingest import record_source
+from milepost.ingest import parallel, record_source
 from milepost.ingest import table as table_module
 from milepost.ingest.aggregation import read_sums
 from milepost.ingest.record_source import MemorySource, open_source
@@ -83,7 +83,7 @@ def test_sums_do_not_depend_on_batches_and_threads(name: str, rows: int, threads
     source = open_source(Table(table, space, ProtectedChange()), count)
     assert isinstance(source, MemorySource)
     changes: list[tuple[Any, str, Any]] = [
-        (os, "cpu_count", lambda: threads),
+        (parallel, "processors", lambda: threads),
         (table_module, "BLOCK", 4 * rows * queries.count),
         (record_source, "BLOCK_NUMBERS", rows * queries.count),
         (integer_products, "BLOCK_NUMBERS", rows * queries.count),
