@@ -281,22 +281,21 @@ def _csv_batches(
     """
     present: list[str] = []
     try:
-        # each reader has its own stream: a closed reader's thread may still be reading ahead
+        # Each reader has its own stream: a closed reader's thread may still be reading ahead. The first stream stays open
+        # until the end, because the system would give its number to the second one, and the thread would read from that.
         header = pa.csv.ParseOptions(newlines_in_values=True)
-        with file.open() as stream, pa.csv.open_csv(_decompressed(file, stream), parse_options=header) as reader:
-            present = reader.schema.names
-        # a quoted line break is part of its cell, wherever Arrow's blocks end; an empty line of a single column is
-        # an empty cell
-        parse = pa.csv.ParseOptions(newlines_in_values=True, ignore_empty_lines=len(present) > 1)
-        options = convert(present)
-        with (
-            file.open() as stream,
-            pa.csv.open_csv(_decompressed(file, stream), convert_options=options, parse_options=parse) as reader,
-        ):
-            for batch in reader:
-                report(stream.tell())
-                if batch.num_rows:
-                    yield batch
+        with file.open() as first_stream, file.open() as stream:
+            with pa.csv.open_csv(_decompressed(file, first_stream), parse_options=header) as reader:
+                present = reader.schema.names
+            # a quoted line break is part of its cell, wherever Arrow's blocks end; an empty line of a single column is
+            # an empty cell
+            parse = pa.csv.ParseOptions(newlines_in_values=True, ignore_empty_lines=len(present) > 1)
+            options = convert(present)
+            with pa.csv.open_csv(_decompressed(file, stream), convert_options=options, parse_options=parse) as reader:
+                for batch in reader:
+                    report(stream.tell())
+                    if batch.num_rows:
+                        yield batch
     except FileNotFoundError:
         raise MilepostError(f"there is no file {file.path}") from None
     except OSError as error:
