@@ -281,8 +281,8 @@ def _csv_batches(
     """
     present: list[str] = []
     try:
-        # Each reader has its own stream: a closed reader's thread may still be reading ahead. The first stream stays open
-        # until the end, because the system would give its number to the second one, and the thread would read from that.
+        # Each reader has its own stream: a closed reader's thread may still be reading ahead. The first stream stays
+        # open to the end: the system would give its number to the second one, from which that thread would read then.
         header = pa.csv.ParseOptions(newlines_in_values=True)
         with file.open() as first_stream, file.open() as stream:
             with pa.csv.open_csv(_decompressed(file, first_stream), parse_options=header) as reader:
