@@ -18,7 +18,7 @@ from scipy import stats
 from milepost._typing import FloatArray
 
 FALSE_ALARM = 1e-9  # the probability that noise makes one true claim fail
-TIME_SHARE = 0.3  # by which the best of a few times differs between runs on a computer that others use, too
+TIME_SHARE = 0.5  # by which the best of a few times may differ between runs on a computer that others use, too
 
 
 @dataclass
