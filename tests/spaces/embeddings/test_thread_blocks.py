@@ -33,6 +33,8 @@ def test_an_array_is_used_again_by_its_own_thread_only() -> None:
     assert not any(np.shares_memory(left, right) for left in first for right in second)
 
 
-def test_another_type_of_numbers_needs_another_name() -> None:
-    assert scratch_array("whole", (2, 3), np.int32).dtype == np.int32
-    assert scratch_array("whole", (1, 3), np.int32).dtype == np.int32
+def test_arrays_of_two_types_do_not_share_memory() -> None:
+    """Even if they have one name."""
+    whole, real = scratch_array("a", (2, 3), np.int32), scratch_array("a", (2, 3))
+    assert (whole.dtype, real.dtype) == (np.int32, np.float64)
+    assert not np.shares_memory(whole, real)

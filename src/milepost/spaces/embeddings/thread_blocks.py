@@ -17,7 +17,7 @@ class _Thread(local):
 
     def __init__(self) -> None:
         self.larger = 1
-        self.arrays: dict[str, AnyArray] = {}
+        self.arrays: dict[tuple[str, Any], AnyArray] = {}
 
 
 _THREAD = _Thread()
@@ -34,12 +34,12 @@ def block_numbers(cached: int) -> int:
 
 
 def scratch_array(name: str, shape: tuple[int, int], dtype: Any = np.float64) -> AnyArray:
-    """Return an array with any content, which this thread may use until it asks for the same name again.
+    """Return an array with any content, which this thread may use until it asks for the same name and type again.
 
     Memory that is used again stays in the cache, and takes no time of the system.
     """
-    size = shape[0] * shape[1]
-    array = _THREAD.arrays.get(name)
+    size, key = shape[0] * shape[1], (name, dtype)
+    array = _THREAD.arrays.get(key)
     if array is None or array.size < size:
-        _THREAD.arrays[name] = array = np.empty(size, dtype)
+        _THREAD.arrays[key] = array = np.empty(size, dtype)
     return array[:size].reshape(shape)
