@@ -126,7 +126,8 @@ class TestDistances:
         """However few pairs are in memory at a time."""
         rows = PEOPLE.read(np.array(people(50), dtype=object))
         expected = PEOPLE.distance(rows, rows[:7])
-        monkeypatch.setattr("milepost.spaces.numeric.CACHE_NUMBERS", 20)
+        for name, size in (("TILE_NUMBERS", 20), ("TILE_ROWS", 6)):
+            monkeypatch.setattr(f"milepost.spaces.distances.tiles.{name}", size)
         assert np.array_equal(PEOPLE.distance(rows, rows[:7]), expected)
 
     @pytest.mark.parametrize("size", [1, 2, 7, 50])

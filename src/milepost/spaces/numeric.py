@@ -20,7 +20,6 @@ NO_ALIASES: Aliases = MappingProxyType({})
 MAX_DISTANCE = 1e100  # of a query from the bounds, in widths of the bounds
 HALF_ULP = 2.0**-53  # the largest relative error of rounding to a float
 MAX_OFFSET = 1 << 22  # of a space from 0, in diameters: rounding of a point is then below 2⁻³¹ of the diameter
-CACHE_NUMBERS = 1 << 17  # numbers that fit the cache
 TRANSPOSED_NUMBERS = 1 << 12  # of rows turned into columns at a time, so that they stay in the fastest cache
 
 

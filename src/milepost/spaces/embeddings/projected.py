@@ -22,11 +22,11 @@ from milepost.spaces.box import Box
 from milepost.spaces.distances.tiles import Tile, gather, sum_over_columns
 from milepost.spaces.embeddings.directions import DIRECTION_BITS, MAX_DIRECTIONS, UNIT, max_sum, mean_range
 from milepost.spaces.embeddings.embedding import QUANTA, Distortion, Embedding
-from milepost.spaces.embeddings.quantization import CoordinatePositions
+from milepost.spaces.embeddings.quantization import CACHE_NUMBERS, CoordinatePositions
 from milepost.spaces.embeddings.stacked_products import multiply_columns
 from milepost.spaces.fields import NUMBER, SpaceField
 from milepost.spaces.kernels.kernel import Kernel
-from milepost.spaces.numeric import CACHE_NUMBERS, named_pairs, unit_of
+from milepost.spaces.numeric import named_pairs, unit_of
 
 DISTORTION = SpaceField(
     "distortion",
