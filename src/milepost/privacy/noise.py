@@ -17,9 +17,7 @@ from milepost._typing import FloatArray, IntArray
 from milepost.errors import MilepostError
 
 PIECE = 1 << 10  # draws per thread at least, of one scale: about 10 ms
-MIN_DRAWS = (
-    64  # draws per thread at least, of several scales: each scale is a call of its own, which costs as much as 10
-)
+MIN_DRAWS = 64  # draws per thread at least, of several scales, each of which is a separate call
 MAX_SCALE = 2.0**55  # noise leaves 64 bits with probability e^{-256} at most
 
 
