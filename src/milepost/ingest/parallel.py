@@ -13,7 +13,7 @@ from threading import Lock
 from typing import Any, TypeAlias
 
 from milepost.spaces.base import Space
-from milepost.spaces.embeddings.thread_blocks import share_processor
+from milepost.spaces.embeddings.thread_blocks import use_larger_blocks
 from milepost.statistics.sketch import check_weight
 from milepost.statistics.statistic_spec import RecordBlock, StatisticSpec
 
@@ -79,7 +79,7 @@ def _run(work: Callable[[Task], None], tasks: Generator[Task], threads: int) -> 
             for task in tasks:
                 work(task)
         return
-    with closing(tasks), ThreadPoolExecutor(threads, initializer=share_processor if threads > 1 else None) as pool:
+    with closing(tasks), ThreadPoolExecutor(threads, initializer=use_larger_blocks if threads > 1 else None) as pool:
         running: deque[Future[None]] = deque()
         first = list(islice(tasks, 2))
         if len(first) == 1:  # which needs no thread

@@ -6,11 +6,11 @@ from threading import Barrier
 import numpy as np
 
 from milepost._typing import AnyArray
-from milepost.spaces.embeddings.thread_blocks import LARGER, block_numbers, scratch_array, share_processor
+from milepost.spaces.embeddings.thread_blocks import LARGER, block_numbers, scratch_array, use_larger_blocks
 
 
 def test_blocks_are_larger_in_threads_that_share_the_processor_only() -> None:
-    with ThreadPoolExecutor(1, initializer=share_processor) as pool:
+    with ThreadPoolExecutor(1, initializer=use_larger_blocks) as pool:
         assert pool.submit(block_numbers, 10).result() == 10 * LARGER
     with ThreadPoolExecutor(1) as pool:
         assert pool.submit(block_numbers, 10).result() == 10

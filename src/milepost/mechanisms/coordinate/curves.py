@@ -26,7 +26,7 @@ from milepost.mechanisms.coordinate.piecewise_linear import (
 )
 from milepost.mechanisms.noise_quantiles import mixture_quantile
 from milepost.mechanisms.totals import Total
-from milepost.spaces.embeddings.coordinate_sums import beside, columns_of, sum_coordinates
+from milepost.spaces.embeddings.coordinate_sums import as_column, columns_of, sum_coordinates
 from milepost.spaces.embeddings.embedding import QUANTUM_BITS, Embedding, default_cells
 from milepost.storage.file_limits import INTEGERS, NumberLimit, TensorLimits
 
@@ -204,7 +204,7 @@ class Curves(CoordinateStatistic):
         span = self.embedding.span
         if columns.min(initial=0) >= 0 and (columns.max(axis=1, initial=0) <= span).all():
             return columns, None
-        inside, quantum = np.clip(columns, 0, beside(span)), beside(self.embedding.quantum)
+        inside, quantum = np.clip(columns, 0, as_column(span)), as_column(self.embedding.quantum)
 
         def distances(part: slice) -> FloatArray:
             result = columns[part] - inside[part]

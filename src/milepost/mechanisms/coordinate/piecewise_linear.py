@@ -8,7 +8,7 @@ import numpy as np
 import scipy
 
 from milepost._typing import FloatArray, IntArray
-from milepost.spaces.embeddings.coordinate_sums import CACHE_NUMBERS, beside, sum_coordinates
+from milepost.spaces.embeddings.coordinate_sums import CACHE_NUMBERS, as_column, sum_coordinates
 from milepost.spaces.embeddings.embedding import Embedding
 
 
@@ -110,11 +110,11 @@ class UniformPiecewiseLinear:
     @cached_property
     def _slopes(self) -> FloatArray:
         """The slopes of coordinates that have one cell each."""
-        return beside(self._rises[0::2] * self._cells_per_quantum)
+        return as_column(self._rises[0::2] * self._cells_per_quantum)
 
     @cached_property
     def _scales(self) -> FloatArray:
-        return beside(self._cells_per_quantum)
+        return as_column(self._cells_per_quantum)
 
 
 BLOCK_NUMBERS, BLOCK_POINTS = 1 << 18, 1 << 14  # of positions that are evaluated at a time, at most

@@ -59,7 +59,7 @@ def columns_of(positions: FloatArray) -> FloatArray:
     return np.ascontiguousarray(positions.T)
 
 
-def beside(values: AnyArray) -> FloatArray:
+def as_column(values: AnyArray) -> FloatArray:
     """Return one number of each coordinate as float64[D, 1], to combine with columns.
 
     Equal numbers are one number in memory, with which NumPy is twice as quick.

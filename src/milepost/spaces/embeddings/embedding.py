@@ -10,7 +10,7 @@ from typing import ClassVar, TypeVar
 import numpy as np
 
 from milepost._typing import FloatArray, IntArray
-from milepost.spaces.embeddings.coordinate_sums import beside, columns_of, sum_coordinates
+from milepost.spaces.embeddings.coordinate_sums import as_column, columns_of, sum_coordinates
 
 QUANTUM_BITS = 24
 QUANTA = 1 << QUANTUM_BITS  # of an embedding interval; fewer where a step is given
@@ -278,12 +278,12 @@ class Embedding:
     def _number_columns(self) -> tuple[FloatArray, FloatArray]:
         """Quantum and span of the coordinates of numbers."""
         numbers, _ = self._range_parts
-        return beside(self.quantum[numbers]), beside(self.span[numbers])
+        return as_column(self.quantum[numbers]), as_column(self.span[numbers])
 
     @cached_property
     def _measured_columns(self) -> tuple[FloatArray, FloatArray]:
         """Quantum and middle of the coordinates `_measured`."""
-        return beside(self.quantum[self._measured]), beside(self.span[self._measured] / 2)
+        return as_column(self.quantum[self._measured]), as_column(self.span[self._measured] / 2)
 
     @cached_property
     def _radius(self) -> float:

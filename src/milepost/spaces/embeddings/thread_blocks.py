@@ -7,8 +7,8 @@ import numpy as np
 
 from milepost._typing import AnyArray
 
-# Threads hand over Python's lock between calls of NumPy, and wait for each other if calls are short. Then it takes less
-# time to leave the fastest caches than to make shorter calls.
+# Threads hand over Python's lock between calls of NumPy, and wait for each other if the calls are short. Longer calls
+# are then quicker, although their arrays do not fit the fastest cache.
 LARGER = 4
 
 
@@ -23,8 +23,8 @@ class _Thread(local):
 _THREAD = _Thread()
 
 
-def share_processor() -> None:
-    """Tell that other threads work on blocks while this one does."""
+def use_larger_blocks() -> None:
+    """Use larger blocks in this thread, because other threads work at the same time."""
     _THREAD.larger = LARGER
 
 
