@@ -67,8 +67,18 @@ class Database:
 
     @property
     def empty(self) -> bool:
-        """Return whether the file is missing, or empty because a program ended while it created the file."""
-        return not os.path.lexists(self.path) or (self.path.is_file() and not self.path.stat().st_size)
+        """Return whether the file is missing, or empty because a program ended while it created the file.
+
+        If that program had begun to write the file, then the first to read it undoes this with the help of the journal.
+        """
+        if not os.path.lexists(self.path):
+            return True
+        if not self.path.is_file():
+            return False
+        if self.path.stat().st_size and os.path.lexists(f"{self.path}-journal"):
+            with suppress(MilepostError), self.read_transaction():
+                pass
+        return not self.path.stat().st_size
 
     @contextmanager
     def write_transaction(self, *, create: bool = False) -> Iterator[sqlite3.Connection]:
