@@ -1,14 +1,16 @@
-"""Measure the errors of every mechanism ÷ the error of one query answered alone at the same ρ or ε ("single").
+"""Measure the errors of every mechanism ÷ the error of one query answered alone at the same (ε, δ) or ε ("single").
 
-single: the worst-placed query, of sensitivity diameter/n, with a Gaussian of deviation diameter/(n√(2ρ)) or Laplace
-noise of scale diameter/(nε). Mechanisms release with OpenDP's noise. Baselines are simulated and calibrated for
-replacing one record: one-way Gaussian histograms, a dyadic tree under pure ε without consistency, and one Gaussian a
-query at k = 1000.
+single: the worst-placed query, of sensitivity diameter/n, with a Gaussian of deviation diameter/(n·μ), the least that
+(ε, δ) allows (Balle and Wang 2018), or Laplace noise of scale diameter/(nε). Mechanisms release with OpenDP's noise.
+Baselines are simulated and calibrated for replacing one record: one-way Gaussian histograms, a dyadic tree under pure ε
+without consistency, and one Gaussian a query at k = 1000.
+
+One given place has the noise of the range of its distances: `gaussian` ÷ a Gaussian of deviation range/(n·μ).
 """
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.optimize import brentq
@@ -18,16 +20,25 @@ import milepost as mp
 from bench.run import Bounds, chance_of, main, squares_of
 from milepost._typing import FloatArray
 from milepost.ingest.aggregation import read_sketch
-from milepost.mechanisms.base import CoordinateMechanism
+from milepost.mechanisms.base import CoordinateMechanism, QueryMechanism
 from milepost.mechanisms.coordinate.piecewise_linear import sum_at
+from milepost.mechanisms.coordinate.slopes import Slopes, SlopesDesign
+from milepost.mechanisms.query.cholesky import MAX_POINTS
+from milepost.mechanisms.query.field import Field
 from milepost.mechanisms.registry import MECHANISMS
 from milepost.privacy.protected_change import ProtectedChange
-from milepost.spaces.lp import L1
+from milepost.spaces.base import Space
+from milepost.spaces.embeddings.embedding import QUANTA
+from milepost.spaces.geographic import EARTH_KM, GreatCircle
+from milepost.spaces.lp import L1, L2
+from milepost.spaces.queries import Queries
 
 EPSILON, DELTA = 1.0, 1e-6
 APPROXIMATE, PURE = mp.Guarantee(EPSILON, DELTA), mp.Guarantee(EPSILON)
 QUERIES = 100
 STEPS = 16
+NOISE_ROWS = 1_000  # noise does not depend on rows
+EXACT = 1.01  # bound on the deviation of slopes and field ÷ the analytic Gaussian's
 
 FULL = [(d, n) for d in (1, 2, 10, 50) for n in (1_000, 10_000, 100_000, 1_000_000)]
 SMALL = [(1, 100), (1, 1_000), (1, 10_000), (2, 1_000), (10, 100), (50, 100)]
@@ -92,7 +103,7 @@ def measure(name: str, space: L1, people: FloatArray, releases: int) -> Measurem
     )  # exact and fast
     queries = np.random.default_rng(1).random((QUERIES, space.width))
     truth, positions = exact(people, queries), space.position(queries)
-    single = space.diameter / len(people) * (math.sqrt(2) / EPSILON if guarantee.pure else (2 * guarantee.rho) ** -0.5)
+    single = space.diameter / len(people) * (math.sqrt(2) / EPSILON if guarantee.pure else 1 / guarantee.mu)
     errors: dict[str, list[FloatArray]] = {"raw": [], "default": []}
     for _ in range(releases):
         statistic = design.run(sketch)
@@ -105,13 +116,58 @@ def measure(name: str, space: L1, people: FloatArray, releases: int) -> Measurem
 
 
 def analytic_gaussian() -> float:
-    """Return the deviation of the analytic Gaussian mechanism (Balle and Wang 2018) ÷ that of zCDP accounting."""
+    """Return the deviation of the analytic Gaussian mechanism at sensitivity 1, from its definition."""
 
     def excess(sigma: float) -> float:
         left = norm.cdf(0.5 / sigma - EPSILON * sigma)
         return float(left - math.exp(EPSILON) * norm.cdf(-0.5 / sigma - EPSILON * sigma) - DELTA)
 
-    return float(brentq(excess, 1.0, 10.0)) * math.sqrt(2 * APPROXIMATE.rho)
+    return float(brentq(excess, 1.0, 10.0, xtol=1e-14))
+
+
+def claimed_deviations(dimension: int, accounting: str) -> dict[str, float]:
+    """Return the deviations that slopes and field claim on a box, ÷ the analytic Gaussian's of its diameter."""
+    guarantee, space, change = replace(APPROXIMATE, accounting=accounting), L1([(0, 1)] * dimension), ProtectedChange()
+    design = Slopes().predict(space.embedding, NOISE_ROWS, change, guarantee)
+    assert isinstance(design, SlopesDesign)
+    slopes = design.noise_rms * NOISE_ROWS
+    fields = {f"field, {k:,}": Field().noise(space, k, change, guarantee).deviation for k in (1, 100, MAX_POINTS)}
+    single = analytic_gaussian() * space.diameter
+    return {name: deviation / single for name, deviation in ({"slopes": slopes} | fields).items()}
+
+
+def measured_deviation(check: bool) -> FloatArray:
+    """Return squares of errors of slopes ÷ (the analytic Gaussian's)², one for each column of each release.
+
+    The columns of a table have independent noise, with equal parts of the variance.
+    """
+    columns = 200
+    space = L1([(0, 1)] * columns, step=1 / STEPS)
+    sketch = read_sketch(np.full((NOISE_ROWS, columns), 5 / STEPS), space)
+    design = Slopes().predict(space.embedding, NOISE_ROWS, ProtectedChange(), APPROXIMATE)
+    position, truth = QUANTA * 11 / STEPS, 6 / STEPS
+    single = analytic_gaussian() * space.diameter / NOISE_ROWS / math.sqrt(columns)
+    errors = [
+        [function.at(np.array([position]))[0] - truth for function in design.run(sketch).functions(raw=True)]
+        for _ in range(100 if check else 1_000)
+    ]
+    return np.square(np.array(errors).ravel() / single)
+
+
+def accounting_table(check: bool, bounds: Bounds) -> None:
+    """Check that slopes and field have the noise of the analytic Gaussian, claimed and measured."""
+    print(f"Deviation ÷ ({analytic_gaussian():.4f} × diameter/n), the least of one query at this (ε, δ): zCDP → now.")
+    for dimension in (1, 2, 10, 50):
+        before, now = (claimed_deviations(dimension, accounting) for accounting in ("zcdp", "gaussian"))
+        for name, value in now.items():
+            bounds.at_most(f"d = {dimension}, {name}", value, EXACT)
+        cells = [f"{name} {before[name]:.4f} → {value:.4f}" for name, value in now.items()]
+        print(f"  l1, d = {dimension:<3} " + "   ".join(cells))
+    squares = measured_deviation(check)
+    ratio, chance = math.sqrt(squares.mean()), chance_of(squares)
+    bounds.at_most("slopes, measured", ratio, EXACT, math.sqrt(EXACT**2 + chance) - EXACT)
+    bounds.at_most("slopes, measured: less noise than claimed", 1 - ratio, 0.0, 1 - math.sqrt(1 - chance))
+    print(f"  measured: slopes {ratio:.4f}; noise that is {math.sqrt(1 + 2 * chance) - 1:.1%} off would be seen\n")
 
 
 def baselines(people: FloatArray, releases: int) -> dict[str, float]:
@@ -120,14 +176,14 @@ def baselines(people: FloatArray, releases: int) -> dict[str, float]:
     rng = np.random.default_rng(2)
     queries = rng.random((QUERIES, dimension))
     truth = exact(people, queries)
-    gaussian = dimension / n / math.sqrt(2 * APPROXIMATE.rho)
+    gaussian = dimension / n / APPROXIMATE.mu
     laplace = dimension / n * math.sqrt(2) / EPSILON
     result = {}
     for bins in (32, 256):
         counts = np.stack([np.bincount(np.minimum((c * bins).astype(int), bins - 1), minlength=bins) for c in people.T])
         centers = (np.arange(bins) + 0.5) / bins
         distances = np.abs(queries[:, :, None] - centers)  # queries × columns × bins
-        noise = math.sqrt(2 * dimension) / math.sqrt(2 * APPROXIMATE.rho)
+        noise = math.sqrt(2 * dimension) / APPROXIMATE.mu
         errors = [
             np.einsum("qdb,db->q", distances, counts + rng.normal(0, noise, counts.shape)) / n - truth
             for _ in range(releases)
@@ -181,10 +237,84 @@ def default_cell(measurement: Measurement, name: str = "", bounds: Bounds | None
     return bounds.at_most(name, ratio, DEFAULT, math.sqrt(DEFAULT**2 + more / mean) - DEFAULT)
 
 
+@dataclass(frozen=True)
+class Places:
+    """A space, a function that maps a point of the unit square into it, places, and their largest distances."""
+
+    name: str
+    space: Space
+    point: Callable[[float, float], tuple[float, float]]
+    places: dict[str, tuple[tuple[float, float], float]]
+
+    def noise(self, place: tuple[float, float]) -> float:
+        """Return the standard deviation of gaussian's answer about one place alone."""
+        mechanism = MECHANISMS["gaussian"]
+        assert isinstance(mechanism, QueryMechanism)
+        queries = Queries(self.space.clip_points(self.space.read_queries(np.array([place]))), self.space)
+        rms = mechanism.predict(queries, PLACE_ROWS, ProtectedChange(), APPROXIMATE).rms
+        assert rms is not None
+        return rms
+
+
+def in_disc(radius: float, turn: float) -> tuple[float, float]:
+    """Return a point of the unit disc; uniform in area for uniform arguments."""
+    angle = 2 * math.pi * turn
+    return math.sqrt(radius) * math.cos(angle), math.sqrt(radius) * math.sin(angle)
+
+
+def in_cap(radius: float, turn: float) -> tuple[float, float]:
+    """Return a place within 100 km of (0, 0), about uniform in area for uniform arguments."""
+    east, north = in_disc(radius, turn)
+    return 100 / DEGREE_KM * north, 100 / DEGREE_KM * east
+
+
+DEGREE_KM = math.pi / 180 * EARTH_KM
+PLACE_ROWS, PLACE_BOUND, UNIFORM_PLACES = 10_000, 1.01, 400
+PLACES = (
+    Places(
+        "L1, square",
+        L1([(0, 1)] * 2),
+        lambda x, y: (x, y),
+        {"centre": ((0.5, 0.5), 1.0), "corner": ((0, 1), 2.0), "between": ((0.2, 0.6), 1.4)},
+    ),
+    Places(
+        "L2, disc",
+        L2(center=[0, 0], radius=1),
+        in_disc,
+        {"centre": ((0, 0), 1.0), "border": ((0, 1), 2.0), "between": ((0.3, -0.4), 1.5)},
+    ),
+    Places(
+        "great circle, 100 km",
+        GreatCircle((0, 0), 100),
+        in_cap,
+        {
+            "centre": ((0, 0), 100.0),
+            "border": ((100 / DEGREE_KM, 0), 200.0),
+            "between": ((0, 50 / DEGREE_KM), 150.0),
+        },
+    ),
+)
+
+
+def place_rows(bounds: Bounds) -> None:
+    """Print the noise of one given place ÷ that of its range, and over uniform places ÷ that of the diameter."""
+    print(f"\nOne given place, n = {PLACE_ROWS:,}: noise of gaussian ÷ a Gaussian for the range of its distances.")
+    print(f"{'space':<22}{'place':<10}{'range ÷ diameter':>17}{'noise':>8}")
+    unit = analytic_gaussian() / PLACE_ROWS
+    for case in PLACES:
+        for name, (place, largest) in case.places.items():
+            ratio = case.noise(place) / (unit * largest)
+            cell = bounds.at_most(f"{case.name}, {name}: gaussian", ratio, PLACE_BOUND)
+            print(f"{case.name:<22}{name:<10}{largest / case.space.diameter:>17.3g}{cell:>8}")
+        places = np.random.default_rng(3).random((UNIFORM_PLACES, 2)).tolist()
+        squares = [(case.noise(case.point(*place)) / (unit * case.space.diameter)) ** 2 for place in places]
+        print(f"{case.name:<22}uniform, ÷ a Gaussian for the diameter: {math.sqrt(np.mean(squares)):.3g}")
+
+
 def benchmark(check: bool, bounds: Bounds) -> None:
-    """Check RMSE ≤ 1.05 for slopes and ≤ 2.2 for hats at d = 1, claimed and measured; check default answers."""
+    """Check RMSE ≤ 1.05 for slopes and ≤ 2.2 for hats at d = 1, claimed and measured; default answers; one place."""
     print(f"ε = {EPSILON:g}, δ = {DELTA:g} (hats and the tree: pure ε). RMSE and mean largest error ÷ single.")
-    print(f"One query by the analytic Gaussian: {analytic_gaussian():.3f} of single.\n")
+    accounting_table(check, bounds)
     header = f"{'d':>3} {'n':>9} {'table':<10}{'slopes':>8}{'largest':>8}{'default':>8}{'hats':>8}{'largest':>8}"
     print(header + f"{'hist 32':>9}{'hist 256':>9}{'tree':>8}{'a query':>8}{'tangents α':>11}")
     for dimension, n in SMALL if check else FULL:
@@ -200,7 +330,7 @@ def benchmark(check: bool, bounds: Bounds) -> None:
             alpha = next(
                 p for p in mp.plan(space, n=n, epsilon=EPSILON, delta=DELTA).predictions if p.mechanism == "tangents"
             )
-            single = space.diameter / n / math.sqrt(2 * APPROXIMATE.rho)
+            single = space.diameter / n / APPROXIMATE.mu
             cells = [*cells_of(f"{name}: slopes", slopes, SLOPES if asserted else None, bounds), default_cell(slopes)]
             if asserted:
                 cells[-1] = default_cell(slopes, f"{name}: default ÷ raw", bounds)
@@ -215,6 +345,7 @@ def benchmark(check: bool, bounds: Bounds) -> None:
                 + f"{others['per query']:>8.3g}{float(alpha.details['alpha']) / single:>11.3g}",
                 flush=True,
             )
+    place_rows(bounds)
 
 
 if __name__ == "__main__":

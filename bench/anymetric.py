@@ -1,6 +1,6 @@
 """User-defined metrics: measure the RMSE of every mechanism ÷ single, and whether "auto" chooses the right one.
 
-single: the worst-placed query alone, a Gaussian of deviation diameter/(n√(2ρ)), or Laplace noise of scale diameter/(nε)
+single: the worst-placed query alone, a Gaussian of deviation diameter/(n·μ), or Laplace noise of scale diameter/(nε)
 with δ = 0. Errors are measured against exact mean distances, so they include the error of embeddings; answers are as
 users get them. Noise is drawn many times on one statistic. Bounds: auto has the smallest predicted error, and its RMSE
 is at most 1.3 × the RMSE of any other mechanism, up to chance.
@@ -59,7 +59,7 @@ class Table:
 
     def single(self, guarantee: mp.Guarantee) -> float:
         """Return the deviation of one query answered alone."""
-        unit = math.sqrt(2) / guarantee.epsilon if guarantee.pure else 1 / math.sqrt(2 * guarantee.rho)
+        unit = math.sqrt(2) / guarantee.epsilon if guarantee.pure else 1 / guarantee.mu
         return self.space.diameter / len(self.records) * unit
 
 

@@ -1,6 +1,6 @@
 """field: measure errors ÷ single after 1, 100 and 3000 adaptive queries, and the time of one query.
 
-single: the worst-placed query alone, a Gaussian of deviation diameter/(n√(2ρ)). A session asks queries one by one, a
+single: the worst-placed query alone, a Gaussian of deviation diameter/(n·μ). A session asks queries one by one, a
 tenth of them around the smallest answer so far. Then the noise of this session is drawn many times, with OpenDP's noise
 on its innovations, and the errors of all answers are pooled. --check asks fewer queries and draws noise less often; the
 claimed deviation at the worst position, which does not depend on noise, is for the same number of queries.
@@ -107,7 +107,7 @@ def squares(case: Case, points: FloatArray, releases: int) -> FloatArray:
     # the answers of the session, which rounds them to quanta
     same = errors(np.array(session.noisy, dtype=np.float64)[:, None])[:, 0]
     assert np.abs(same - (first * unit + anchors - truth)).max() < 2 * unit
-    single = case.space.diameter / ROWS / math.sqrt(2 * GUARANTEE.rho)
+    single = case.space.diameter / ROWS / GUARANTEE.mu
     exact = np.array(session.exact)
     noisy_parts = (gaussian(np.tile(exact, len(part)), noise.scale) for part in np.array_split(range(releases), 20))
     each = [squares_of(errors(part.reshape(-1, len(exact)).T.astype(np.float64)).T) for part in noisy_parts]
@@ -117,7 +117,7 @@ def squares(case: Case, points: FloatArray, releases: int) -> FloatArray:
 def worst_deviation(space: Space) -> float:
     """Return the claimed deviation ÷ single at the worst position, for MANY queries."""
     noise = Field().noise(space, MANY, ProtectedChange(), GUARANTEE)
-    return noise.deviation / (space.diameter / math.sqrt(2 * GUARANTEE.rho))
+    return noise.deviation / (space.diameter / GUARANTEE.mu)
 
 
 def benchmark(check: bool, bounds: Bounds) -> None:

@@ -140,9 +140,9 @@ def centroids(case: Case, private: AnyArray, guarantee: mp.Guarantee) -> float:
         sums = laplace(sums.ravel(), width * QUANTA / 2 / (guarantee.epsilon * (1 - COUNT_SHARE))).reshape(sums.shape)
         counts = laplace(counts, 1 / (guarantee.epsilon * COUNT_SHARE))
     else:
-        scale = math.sqrt(width) * QUANTA / 2 / math.sqrt(2 * guarantee.rho * (1 - COUNT_SHARE))
+        scale = math.sqrt(width) * QUANTA / 2 / (guarantee.mu * math.sqrt(1 - COUNT_SHARE))
         sums = gaussian(sums.ravel(), scale).reshape(sums.shape)
-        counts = gaussian(counts, 1 / math.sqrt(2 * guarantee.rho * COUNT_SHARE))
+        counts = gaussian(counts, 1 / (guarantee.mu * math.sqrt(COUNT_SHARE)))
     means = np.clip(0.5 + sums / QUANTA / np.maximum(counts, 1)[:, None], 0, 1)
     squares = ((case.points[~private][:, None] - means) ** 2).sum(axis=2)
     return float((squares.argmin(axis=1) == case.labels[~private]).mean())

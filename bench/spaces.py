@@ -1,6 +1,6 @@
 """Spaces that use an embedding: measure the error of embedded distances, and the errors of slopes ÷ single.
 
-single: the worst-placed query alone, a Gaussian of deviation diameter/(n√(2ρ)). Errors are measured against the exact
+single: the worst-placed query alone, a Gaussian of deviation diameter/(n·μ). Errors are measured against the exact
 metric, so they include noise, interpolation and embedding; the embedding's part alone is the error of the exact means
 of embedded distances. A checked ratio has 2000 releases with OpenDP's noise, or 200 with --check.
 """
@@ -80,7 +80,7 @@ def released(space: Space, sketch: Sketch, queries: AnyArray, releases: int) -> 
 
 def single(space: Space, n: int) -> float:
     """Return the deviation of one query answered alone."""
-    return space.diameter / n / math.sqrt(2 * GUARANTEE.rho)
+    return space.diameter / n / GUARANTEE.mu
 
 
 def claimed(space: Space, n: int) -> float:

@@ -31,7 +31,7 @@ BOUND = "the paper's own bound α"
 
 def single(n: int) -> float:
     """Standard deviation of the noise of one worst-placed query that is answered alone, distances up to 1."""
-    return 1 / (n * math.sqrt(2 * mp.Guarantee(EPSILON, DELTA).rho))
+    return 1 / (n * mp.Guarantee(EPSILON, DELTA).mu)
 
 
 def panels(*titles: str, width: float = 10, height: float = 3.8) -> tuple[Figure, list[Axes]]:

@@ -82,7 +82,7 @@ def run(peer: str, python: Path, jobs: list[Job], folder: Path) -> list[tuple[Re
 
 def single(job: Job) -> float:
     """Return the deviation of one worst-placed query answered alone, for replacing a record."""
-    relative = 2**0.5 / job.epsilon if job.delta == 0 else (2 * Guarantee(job.epsilon, job.delta).rho) ** -0.5
+    relative = 2**0.5 / job.epsilon if job.delta == 0 else 1 / Guarantee(job.epsilon, job.delta).mu
     return float(job.diameter / job.n * relative)
 
 

@@ -30,7 +30,7 @@ def benchmark(check: bool, bounds: Bounds) -> None:
     rng = np.random.default_rng(0)
     people = rng.random((N, DIMENSION))
     space, guarantee = mp.L1([(0, 1)] * DIMENSION), mp.Guarantee(1, 1e-6)
-    _ = guarantee.rho, space.embedding
+    _ = guarantee.budget, space.embedding
 
     def release_people() -> mp.Synopsis:
         return mp.release(people, space, epsilon=1, delta=1e-6, mechanism="slopes")

@@ -23,6 +23,7 @@ import numpy as np
 
 import milepost as mp
 from milepost._typing import FloatArray
+from milepost.mechanisms.registry import mechanism_named
 from milepost.spaces.base import Space
 from milepost.spaces.embeddings.projected import Projected
 from tests.mechanisms.contract import Transcript, pairs
@@ -417,6 +418,7 @@ def costs(case: Case, space: Any) -> Iterator[float]:
     rest = (Row(positions[0], person="another"), Row(positions[-1], "b", person="a third"))
     options = [() if not case.relation.replaces else None, *case.relation.options(positions)]
     guarantee = mp.Guarantee(case.epsilon, 0.0 if case.kind.pure else 1e-6)
+    spent = mechanism_named(case.kind.mechanism, 0.05).accounted(guarantee)
     queries = _queries(case, space, positions)
     transcripts = list[Transcript]()
     for rows in options:
@@ -432,9 +434,9 @@ def costs(case: Case, space: Any) -> Iterator[float]:
     )
     for left, right in neighbors:
         draws, epochs = pairs(left, right)
-        cost = sum((a.cost(b, case.kind.pure) for a, b in draws), Fraction(0))
-        cost += sum((a.cost(b, case.kind.pure) for a, b in epochs), Fraction(0))
-        yield float(cost / Fraction(guarantee.budget))
+        cost = sum((a.cost(b, spent.accounting) for a, b in draws), Fraction(0))
+        cost += sum((a.cost(b, spent.accounting) for a, b in epochs), Fraction(0))
+        yield float(cost / Fraction(spent.budget))
 
 
 def _queries(case: Case, space: Any, positions: Sequence[Any]) -> list[Any]:

@@ -206,6 +206,11 @@ def noises() -> dict[str, KnownCase]:
     }
 
 
+def without_eta() -> KnownCase:
+    """Return discrete Gaussian noise whose parameter is σ itself, as if it were continuous, at a small σ."""
+    return additive("Gaussian noise without η", Gaussian(1 / 0.6), (0, 1), 0.6, 16)
+
+
 # --- net ------------------------------------------------------------------------------------------------------------
 
 
@@ -339,5 +344,5 @@ def against_noisy(kind: type[Innovations] = AgainstNoisy) -> KnownCase:
 
     loss = float(np.linalg.norm((pair[0] - pair[1]) / scales))
     return KnownCase(
-        Case("field", "innovations against noisy answers", gaussian(guarantee.rho), *map(draw, pair)), loss
+        Case("field", "innovations against noisy answers", gaussian(guarantee.budget), *map(draw, pair)), loss
     )

@@ -18,6 +18,7 @@ def known_bad_cases() -> Iterator[tuple[KnownCase, int]]:
     for known_case in [*simulations.values(), bad_floats.float_laplace()]:
         if known_case.true_loss > MARGIN * known_case.case.claim.loss:  # Algorithm 1 is right
             yield known_case, 200_000
+    yield bad_mechanisms.without_eta(), 1_000_000
     yield bad_mechanisms.exact_choice(), 1000
     yield bad_mechanisms.exact_total(), 400
     yield bad_mechanisms.against_noisy(), 1500

@@ -98,10 +98,10 @@ class Spoilt(QueryMechanism):
         self.base.check(*args)
 
     def design(self, public: Any, n: int, change: Any, guarantee: Any) -> SpoiltDesign:
-        scale, total = self.base.scales(public, change, guarantee)
+        scales, total = self.base.scales(public, change, guarantee)
         law = self.base.law
         return SpoiltDesign(
-            self.name, n, change, total, self.pure, public, law, self.factor * scale, change_noise=self.change_noise
+            self.name, n, change, total, self.pure, public, law, self.factor * scales, change_noise=self.change_noise
         )
 
 
@@ -124,7 +124,8 @@ def shrinks_noise(design: PerQueryDesign, statistic: DistanceSums, group: int, d
 
 def scales_by_data(design: PerQueryDesign, statistic: DistanceSums, group: int, draw: Callable[[], Total]) -> NoisySums:
     """Let the scale of the noise depend on the table."""
-    own = dataclasses.replace(design, scale=design.scale * (1 + 1e-3 * float(statistic.values[group].sum() % 7)))
+    factor = 1 + 1e-3 * float(statistic.values[group].sum() % 7)
+    own = dataclasses.replace(design, sum_scales=factor * design.sum_scales)
     return PerQueryDesign.add_noise(own, statistic, group, draw)
 
 

@@ -186,9 +186,62 @@ class Far(mp.L1):
         return 0.5 * super().distance(records, queries)
 
 
+class TooNear(mp.L1):
+    """Has a range that ends before the farthest record."""
+
+    def distance_range(self, queries: AnyArray) -> Any:
+        low, high = super().distance_range(queries)
+        return low, 0.99 * high
+
+
+class TooFar(mp.L1):
+    """Has a range that begins after the nearest record."""
+
+    def distance_range(self, queries: AnyArray) -> Any:
+        low, high = super().distance_range(queries)
+        return low + 0.01, high
+
+
+class Beyond(mp.L1):
+    """Has a range that goes beyond the diameter."""
+
+    def distance_range(self, queries: AnyArray) -> Any:
+        low, high = super().distance_range(queries)
+        return low, 2 * high
+
+
+class OneRange(mp.L1):
+    """Has one range for all queries."""
+
+    def distance_range(self, queries: AnyArray) -> Any:
+        low, high = super().distance_range(queries)
+        return low[:1], high.max(keepdims=True)
+
+
+class Ranked(mp.L1):
+    """Has the widest range of all queries for each of them."""
+
+    def distance_range(self, queries: AnyArray) -> Any:
+        low, high = super().distance_range(queries)
+        return low, np.full(len(high), high.max())
+
+
+class Squared(mp.L1):
+    """Has the square of a distance, and the range of the distance, which is not that of the square."""
+
+    def distance(self, records: AnyArray, queries: AnyArray) -> Any:
+        return super().distance(records, queries) ** 2 / self.diameter
+
+
 @pytest.mark.parametrize(
     ("kind", "message"),
     [
+        (TooNear, "distance_range does not hold: record"),
+        (TooFar, "distance_range does not hold: record"),
+        (Beyond, "at most the diameter"),
+        (OneRange, "two arrays of numbers of shape"),
+        (Ranked, "distance_range depends on other queries"),
+        (Squared, "embedded distances are"),  # the range is not at fault: the default is used
         (Centred, "quantize depends on other rows"),
         (ByOrder, "read depends on other rows"),
         (Normalised, "distance depends on other records"),

@@ -94,13 +94,12 @@ def trace_of(values: list[int], scale: float, law: Callable[[IntArray, float], I
 
 
 def test_the_loss_of_a_pair_is_by_definition() -> None:
-    """Σ|Δ|/b of Laplace noise, √Σ(Δ/σ)² of Gaussian noise; numbers that are equal say nothing."""
+    """Σ|Δ|/b of Laplace noise, √Σ(Δ/s)² of Gaussian noise; numbers that are equal say nothing."""
     pair = TracePair(trace_of([0, 5, 7], 2.0), trace_of([3, 5, 3], 2.0))
     assert pair.loss == pytest.approx(3.5)
     assert pair.differing_indices.tolist() == [0, 2]
-    assert TracePair(
-        trace_of([0, 5], 2.0, noise.gaussian), trace_of([3, 9], 2.0, noise.gaussian)
-    ).loss == pytest.approx(2.5)
+    gaussian = TracePair(trace_of([0, 5], 4.0, noise.gaussian), trace_of([3, 9], 4.0, noise.gaussian))
+    assert gaussian.loss == pytest.approx(5 / math.hypot(4, noise.ETA))
 
 
 @pytest.mark.parametrize("law", [noise.laplace, noise.gaussian])

@@ -140,3 +140,7 @@ def test_budgets(open_page: OpenPage, service: ServiceFixture) -> None:
     for dataset in service.send("anna", "GET", "/v1/datasets")["datasets"]:
         meter = page.get_by_role("meter", name=f"Budget of {dataset['name']}")
         assert meter.get_attribute("aria-valuenow") == str(round(100 * dataset["share"]))
+        counted, _, in_brackets = dataset["remaining"].removesuffix(")").partition(" (")
+        text = page.locator(f"[data-dataset={dataset['name']}]").inner_text().replace("\u00a0", " ")
+        assert f"Remaining: {in_brackets}, of {dataset['cap']}" in text
+        assert f"Accounting: {dataset['accounting']}, {counted}" in text

@@ -77,7 +77,7 @@ def test_plan_keeps_its_numbers_whole_on_a_narrow_terminal(run: Run, monkeypatch
 
 def test_release_writes_a_file_with_the_words_of_the_command(released: mp.Synopsis) -> None:
     assert released.space == mp.L1({"age": (18, 90), "visits": (0, 40)})
-    assert released.guarantee == mp.Guarantee(1, 1e-6)
+    assert released.guarantee == mp.Guarantee(1, 1e-6, accounting="zcdp")
     assert released.n == 60_000
 
 

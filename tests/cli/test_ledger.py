@@ -38,8 +38,12 @@ def test_create_makes_the_librarys_budgets(run: Run, ledger: mp.Ledger) -> None:
     assert [account.name for account in ledger.datasets()] == ["homes", "names"]
     result = run("ledger create ledger.db more --rho 0.1 --delta 1e-6")
     assert result.out.startswith(
-        "more in ledger.db: a cap of ρ = 0.1, of which ρ = 0.1 (ε = 2.142 at δ = 1e-06) is left"
+        "more in ledger.db: a cap of ρ = 0.1 with zcdp accounting, of which ρ = 0.1 (ε = 2.142 at δ = 1e-06) is left"
     )
+    result = run("ledger create ledger.db schools --epsilon 3 --delta 1e-6 --accounting zcdp")
+    assert result.out.startswith("schools in ledger.db: a cap of ε = 3, δ = 1e-06 with zcdp accounting, of which ρ = ")
+    accountings = {account.name: account.accounting for account in ledger.datasets()}
+    assert accountings == {"homes": "gaussian", "names": "pure", "more": "zcdp", "schools": "zcdp"}
     assert run("ledger create ledger.db homes --epsilon 3 --delta 1e-6").code == 0
 
 
@@ -47,8 +51,8 @@ def test_show_prints_caps_and_totals(run: Run, ledger: mp.Ledger) -> None:
     lines = run("ledger show ledger.db").out.splitlines()
     cells = [re.split(r"\s{2,}", line.strip()) for line in lines if "ε =" in line]
     assert cells == [
-        ["homes", "ε = 3, δ = 1e-06", "0", str(ledger.spent("homes")), str(ledger.remaining("homes"))],
-        ["names", "ε = 1, δ = 0", "2", "ε = 0.25", "ε = 0.75"],
+        ["homes", "ε = 3, δ = 1e-06", "gaussian", "0", str(ledger.spent("homes")), str(ledger.remaining("homes"))],
+        ["names", "ε = 1, δ = 0", "pure", "2", "ε = 0.25", "ε = 0.75"],
     ]
     elsewhere = f"ε = {ledger.remaining('homes').epsilon(1e-9):.4g} at δ = 1e-09"
     assert elsewhere in run("ledger show ledger.db --delta 1e-9").out
@@ -68,6 +72,7 @@ def test_history_prints_or_writes_every_charge(run: Run) -> None:
         "charged": "",
         "state": "settled",
         "guarantee": "ε = 0.25",
+        "accounting": "pure",
         "cost": "ε = 0.25",
         "what": "laplace",
         "label": "[bold]spring, 2026[/bold]",
@@ -79,6 +84,9 @@ def test_history_prints_or_writes_every_charge(run: Run) -> None:
     ("line", "message"),
     [
         ("create ledger.db homes --epsilon 4", "already has a cap of ε = 3, δ = 1e-06"),
+        ("create ledger.db homes --epsilon 3 --delta 1e-6 --accounting zcdp", "already has --accounting gaussian"),
+        ("create ledger.db other --epsilon 3 --accounting zcdp", "--accounting zcdp does not go with this cap"),
+        ("create ledger.db other --epsilon 3 --delta 0.1 --accounting zdcp", "got 'zdcp'; did you mean 'zcdp'?"),
         ("create ledger.db other", "got neither"),
         ("create ledger.db other --epsilon 1 --rho 1", "got both"),
         ("create ledger.db a/b --epsilon 1", "--dataset must be a name of up to 64 letters"),

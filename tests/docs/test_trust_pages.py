@@ -40,6 +40,7 @@ PROVED = {  # what has to have a page, by where that is
     "net": "net",
     "gaussian": "per-query",
     "laplace": "per-query",
+    "accounting": "gaussian",
     "L1": "slopes",
     "L2": "projections",
     "Lp": "projections",
@@ -190,11 +191,11 @@ def test_every_proof_cites_lines_of_code(page: Path) -> None:
             "there is no src/milepost/privacy/gone.py",
         ),
         ("`ProtectedChange._split`", "`ProtectedChange._gone`", "has no ProtectedChange._gone"),
-        ("`exact_fraction(guarantee.epsilon) ** 2 / 2`", "`exact_fraction(guarantee.epsilon) ** 2`", ""),
+        ("`exact_fraction(epsilon) ** 2 / 2`", "`exact_fraction(epsilon) ** 2`", ""),
         (
-            "`exact_fraction(guarantee.epsilon) ** 2 / 2`",
-            "`exact_fraction(guarantee.epsilon) ** 2 / 4`",
-            "has no exact_fraction(guarantee.epsilon) ** 2 / 4",
+            "`exact_fraction(epsilon) ** 2 / 2`",
+            "`exact_fraction(epsilon) ** 2 / 4`",
+            "has no exact_fraction(epsilon) ** 2 / 4",
         ),
         ("`self.epochs += 1`", "`self.epochs += 2`", "has no self.epochs += 2"),
         (

@@ -43,6 +43,11 @@ def write_missing(folder: Path) -> list[str]:
         ledger = mp.Ledger(missing["ledger"])
         ledger.create("homes", epsilon=9, delta=DELTA)
         ledger.charge("homes", mp.Guarantee(EPSILON, DELTA), "slopes", protects="replace, row").settle()
+        ledger.create("schools", epsilon=9, delta=DELTA, accounting="zcdp")
+        for guarantee in (mp.Guarantee(EPSILON, DELTA, accounting="zcdp"), mp.Guarantee(EPSILON, DELTA)):
+            ledger.charge("schools", guarantee, "net", protects="replace, row").settle()
+        ledger.create("names", epsilon=9)
+        ledger.charge("names", mp.Guarantee(EPSILON), "hats", protects="replace, row").refund()
     if "synopsis" in missing:
         mp.release(table(), SPACE, epsilon=EPSILON, delta=DELTA, mechanism="slopes").save(missing["synopsis"])
     if "session" in missing:

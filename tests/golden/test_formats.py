@@ -14,6 +14,7 @@ from tests.golden.format_files import CURRENT, DELTA, EPSILON, FOLDER, QUERY, SP
 
 READERS = {  # by file: the version that reads it, or None for this one
     "ledger-1.ledger": None,
+    "ledger-2.ledger": None,
     "synopsis-2.milepost": r"a version before 0\.1\.0 \(commit 42d2854\)",
     "synopsis-3.milepost": None,
     "session-1.db": r"a version before 0\.1\.0 \(commit 42d2854\)",
@@ -83,13 +84,38 @@ def test_a_ledger_of_format_1_goes_on_with_what_is_spent(tmp_path: Path) -> None
     assert ledger.spent("homes").nano == 24_355_971
     (entry,) = ledger.history("homes")
     assert (entry.id, entry.state, entry.what, entry.protects) == (1, "settled", "auto", "replace, row")
-    assert entry.guarantees == (mp.Guarantee(1.0, 1e-6),)
+    assert entry.guarantees == (mp.Guarantee(1.0, 1e-6, accounting="zcdp"),)
+    assert ledger.create("homes", epsilon=9, delta=1e-6).accounting == "zcdp"
+    with pytest.raises(MilepostError, match="already has accounting='zcdp', which never changes; got 'gaussian'"):
+        ledger.create("homes", epsilon=9, delta=1e-6, accounting="gaussian")
     with pytest.raises(MilepostError, match=r"'homes' already has a cap of ε = 9, δ = 1e-06"):
         ledger.create("homes", epsilon=10, delta=1e-6)
     with pytest.raises(mp.BudgetExceededError):
         ledger.charge("homes", mp.Guarantee(9.0, 1e-6))
-    assert ledger.charge("homes", mp.Guarantee(1.0, 1e-6), protects="replace, row").id == 2
+    zcdp = mp.Guarantee(1.0, 1e-6, accounting="zcdp")
+    assert ledger.charge("homes", zcdp, protects="replace, row").id == 2
     assert mp.Ledger(ledger.path).spent("homes").nano == 2 * 24_355_971
+    ledger.charge("homes", mp.Guarantee(1.0, 1e-6), protects="replace, row")
+    assert ledger.history("homes")[-1].cost.nano == 28_014_482  # μ²/2
+    assert ledger.create("schools", epsilon=9, delta=1e-6).accounting == "gaussian"
+    assert ledger.account("homes").accounting == "zcdp"
+
+
+def test_a_ledger_of_format_2_goes_on_with_what_is_spent(tmp_path: Path) -> None:
+    ledger = mp.Ledger(copy("ledger-2.ledger", tmp_path))
+    accounts = {account.name: (account.accounting, account.spent.nano) for account in ledger.datasets()}
+    assert accounts == {
+        "homes": ("gaussian", 56_028_964),
+        "schools": ("zcdp", 24_355_971 + 28_014_482),
+        "names": ("pure", 0),
+    }
+    whole, zcdp = mp.Guarantee(1.0, 1e-6), mp.Guarantee(1.0, 1e-6, accounting="zcdp")
+    assert [entry.guarantees for entry in ledger.history("homes")] == [(whole,)]
+    assert [entry.guarantees for entry in ledger.history("schools")] == [(zcdp,), (whole,)]
+    assert [entry.state for entry in ledger.history("names")] == ["returned"]
+    ledger.charge("homes", whole, protects="replace, row")
+    assert ledger.spent("homes").nano == 2 * 56_028_964
+    assert ledger.create("homes", epsilon=9, delta=1e-6).accounting == "gaussian"
 
 
 def test_a_session_of_the_current_format_has_the_answer_that_it_gave(tmp_path: Path) -> None:

@@ -194,9 +194,9 @@ class Contract:
         """Embedding, or what to patch, so that records reach further than the noise was made for."""
         raise NotImplementedError
 
-    def budget(self, guarantee: mp.Guarantee) -> tuple[float, bool]:
-        """What may be spent, and whether it is a pure ε."""
-        return guarantee.budget, guarantee.pure
+    def spent(self, guarantee: mp.Guarantee) -> mp.Guarantee:
+        """The guarantee as the mechanism spends it."""
+        return self.mechanism.accounted(guarantee)
 
     def offered(self) -> list[mp.Guarantee]:
         """The guarantees that it gives."""
@@ -217,11 +217,11 @@ class Contract:
 
     def release(self, sketch: Sketch, space: Any, guarantee: mp.Guarantee) -> mp.Synopsis:
         statistic = self.run(sketch, space, guarantee)
-        return mp.Synopsis(space, statistic, guarantee, ProtectedChange(), int(sketch.totals[0]))
+        return mp.Synopsis(space, statistic, self.spent(guarantee), ProtectedChange(), int(sketch.totals[0]))
 
-    def cost(self, first: Transcript, second: Transcript, statistic: CoordinateStatistic, pure: bool) -> Fraction:  # noqa: ARG002
+    def cost(self, first: Transcript, second: Transcript, statistic: CoordinateStatistic, accounting: str) -> Fraction:  # noqa: ARG002
         """What two runs on neighboring tables cost together: everything that they drew."""
-        return first.cost(second, pure)
+        return first.cost(second, accounting)
 
     def pair_cost(
         self,
@@ -233,14 +233,15 @@ class Contract:
         embedding: Embedding | None = None,
     ) -> float:
         """The share of the budget that replacing one record by another costs; never more than 1, exactly."""
-        budget, pure = self.budget(guarantee)
+        spent = self.spent(guarantee)
+        budget = spent.budget
         first = Transcript(script)
         second = first.again()
         for transcript, record in zip((first, second), pair, strict=True):
             sketch = sketch_of(space, record)
             with transcript.listen():
                 statistic = self.run(sketch if rest is None else sketch + rest, space, guarantee, embedding)
-        cost = self.cost(first, second, statistic, pure)
+        cost = self.cost(first, second, statistic, spent.accounting)
         assert cost <= Fraction(budget), f"a pair of records costs {float(cost / Fraction(budget)):.12g} of the budget"
         return float(cost / Fraction(budget))
 
@@ -388,7 +389,7 @@ class Contract:
         space = SPACES["steps"]
         sketch = even(space, ROWS)
         to_errors = self.measure(sketch, space, guarantee)
-        law: Law = "laplace" if self.budget(guarantee)[1] else "gaussian"
+        law: Law = "laplace" if self.spent(guarantee).pure else "gaussian"
         numbers = scale_draws(0.9, law=law)
 
         def errors() -> FloatArray:

@@ -133,10 +133,10 @@ class TestTangents(Contract):
         pair = points(space, [0.0] * space.width), points(space, [1.0] * space.width)
         return self.pair_cost(space, guarantee, pair, rest, script, embedding)
 
-    def cost(self, first: Transcript, second: Transcript, statistic: NoisyStatistic, pure: bool) -> Fraction:
+    def cost(self, first: Transcript, second: Transcript, statistic: NoisyStatistic, accounting: str) -> Fraction:
         """Of each coordinate, the dearest test and the dearest reading, as many times as there may be updates."""
         assert isinstance(statistic, TangentLines)
-        return sum((game_cost(first, second, scan.margins, pure) for scan in statistic.scans), Fraction(0))
+        return sum((game_cost(first, second, scan.margins, accounting) for scan in statistic.scans), Fraction(0))
 
     def measure(self, sketch: Sketch, space: mp.L1, guarantee: mp.Guarantee) -> Callable[[NoisyStatistic], FloatArray]:
         scans = self.mechanism.scans(space.embedding, int(sketch.totals[0]), guarantee)
@@ -181,23 +181,23 @@ class TestTangents(Contract):
     def test_no_pair_costs_an_interactive_game_more_than_the_budget(self, kind: str, name: str) -> None:
         """All coordinates read at once, at borders anywhere; with a reach too short the same check fails."""
         space, guarantee = SPACES[name], GUARANTEES[kind]
-        assert interactive_cost(space, space.embedding, guarantee) <= guarantee.budget
+        assert interactive_cost(space, space.embedding, guarantee) <= self.spent(guarantee).budget
         short = dataclasses.replace(space.embedding, sensitivity_bound=0.9 * space.embedding.sensitivity_bound)
-        assert interactive_cost(space, short, guarantee) > guarantee.budget
+        assert interactive_cost(space, short, guarantee) > self.spent(guarantee).budget
         for changes in self.mutations(0.9).values():
             with patched(changes):
-                assert interactive_cost(space, space.embedding, guarantee) > guarantee.budget
+                assert interactive_cost(space, space.embedding, guarantee) > self.spent(guarantee).budget
 
 
-def game_cost(first: Transcript, second: Transcript, margins: Margins, pure: bool) -> Fraction:
+def game_cost(first: Transcript, second: Transcript, margins: Margins, accounting: str) -> Fraction:
     """As many times as this game may read: its dearest test and its dearest reading in two runs."""
     draws, epochs = pairs(first, second)
     settings = margins.threshold, margins.sensitivity, margins.epsilon_test
     tests, readings = [Fraction(0)], [Fraction(0)]
     for a, b in epochs:
         if a.settings == settings:
-            tests.append(a.cost(b, pure))
-            readings.append(sum((c.cost(d, pure) for c, d in draws if c.after == a.position), Fraction(0)))
+            tests.append(a.cost(b, accounting))
+            readings.append(sum((c.cost(d, accounting) for c, d in draws if c.after == a.position), Fraction(0)))
     return margins.updates * (max(tests) + max(readings))
 
 
@@ -217,5 +217,5 @@ def interactive_cost(space: mp.L1, embedding: Embedding, guarantee: mp.Guarantee
             with transcript.listen():
                 learner = convex_learner(embedding, margins)
                 list(PrivateGame(learner, sketch.borders(), embedding, margins).ask(positions))
-        costs.append(game_cost(first, second, margins, guarantee.pure))
+        costs.append(game_cost(first, second, margins, Tangents().accounted(guarantee).accounting))
     return max(costs)

@@ -14,10 +14,10 @@ from milepost.mechanisms.coordinate.count_origin import CountOrigin
 from milepost.mechanisms.coordinate.hats import Hats
 from milepost.mechanisms.coordinate.slopes import Slopes
 from milepost.mechanisms.query.per_query import PerQuery
-from milepost.mechanisms.totals import Total
+from milepost.mechanisms.totals import Total, check_total_scale
 from milepost.privacy.protected_change import ProtectedChange
 from milepost.spaces.queries import Queries
-from tests.chance import assert_rate, assert_wrong_rate
+from tests.chance import assert_rate, assert_scale, assert_wrong_rate
 from tests.drawn_ahead import drawn_ahead
 from tests.mechanisms.contract import SPACES, points, run_mechanism
 
@@ -125,3 +125,26 @@ def test_no_record_is_farther_from_the_anchor_than_its_radius(name: str) -> None
             squares = ((marks - anchor.marks(i, bits)) / (1 << bits)) ** 2
             costs += embedding.quantum[i] * (1 << bits) * squares.sum(axis=1)
         assert costs.max() <= anchor.radius * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("sigma", [2.8, 11.0])
+def test_a_noisy_total_costs_no_more_for_its_fineness(sigma: float) -> None:
+    """It is drawn 64 times finer and rounded: η and rounding add 1 % at most, to what is stated."""
+    stated = Total.of(1000, sigma, pure=False)
+    assert sigma < stated.scale < 1.01 * sigma
+    assert stated == Total(1000, stated.scale)
+    assert Total.of(1000, sigma, pure=True) == Total(1000, sigma, True)
+    assert Total.of(1000, 0.0, pure=False).public
+
+
+def test_a_noisy_total_has_the_noise_that_it_states() -> None:
+    draws = [Total.draw(1000, 11.0, pure=False) for _ in range(4000)]
+    assert_scale(np.array([(total.value - 1000) / total.scale for total in draws]), against=1.15)
+
+
+def test_a_total_whose_noise_does_not_fit_is_refused_before_it_is_drawn() -> None:
+    for scale, pure in ((2.0**50, False), (2.0**56, True)):
+        with pytest.raises(mp.MilepostError, match="epsilon= is too small"):
+            check_total_scale(scale, pure)
+    check_total_scale(2.0**49, pure=False)
+    check_total_scale(0.0, pure=False)

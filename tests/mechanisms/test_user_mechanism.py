@@ -14,8 +14,10 @@ import milepost as mp
 from milepost.mechanisms import registry
 from milepost.mechanisms.base import Prediction, QueryDesign, QueryMechanism
 from milepost.mechanisms.coordinate.slopes import Slopes
+from milepost.mechanisms.query.net import Net
 from milepost.mechanisms.query.noisy_sums import NoisySums
 from milepost.mechanisms.totals import Total
+from milepost.privacy.gaussian_curve import mu_of_pure
 from milepost.privacy.guarantee import Guarantee
 from milepost.privacy.noise import laplace
 from milepost.privacy.protected_change import ProtectedChange
@@ -108,7 +110,7 @@ def test_a_record_costs_no_more_than_epsilon(change: dict[str, Any]) -> None:
     for transcript, rows in zip(transcripts, tables, strict=True):
         with transcript.listen():
             mp.release(rows, LINE, epsilon=1, mechanism=Rough(), queries=[[0.0], [0.0]], **change)
-    costs = [draw.cost(other, pure=True) for draw, other in zip(*(t.draws for t in transcripts), strict=True)]
+    costs = [draw.cost(other, "pure") for draw, other in zip(*(t.draws for t in transcripts), strict=True)]
     assert 1 - 1e-9 <= sum(costs) <= 1
 
 
@@ -156,3 +158,34 @@ def test_what_is_no_mechanism_is_refused() -> None:
         mp.register_mechanism(Slopes())
     with pytest.raises(mp.MilepostError, match="rough answers given points only"):
         mp.interactive(ROWS, LINE, epsilon=1, max_queries=3, mechanism=Rough())
+
+
+def test_a_subclass_does_not_inherit_that_its_noise_is_gaussian(tmp_path: Path) -> None:
+    """Its own design may add other noise, for which its base has not spoken."""
+
+    class Steeper(Slopes):
+        name = "steeper"
+
+        def design(self, public: Any, n: int, change: ProtectedChange, guarantee: Guarantee) -> Any:
+            return super().design(public, n, change, guarantee)
+
+    class Renamed(Slopes):
+        name = "renamed"
+
+    class Declared(Steeper):
+        all_gaussian = True
+
+        def design(self, public: Any, n: int, change: ProtectedChange, guarantee: Guarantee) -> Any:
+            return super().design(public, n, change, guarantee)
+
+    class TreeNet(Net):
+        name = "tree-net"
+        pure = True
+
+    both = Guarantee(1, 1e-6)
+    words = [mechanism.accounted(both).accounting for mechanism in (Steeper(), Renamed(), Declared(), TreeNet())]
+    assert words == ["zcdp", "gaussian", "gaussian", "pure"]
+    ledger = mp.Ledger(tmp_path / "budget.ledger")
+    ledger.create("homes", epsilon=20, delta=1e-6)
+    mp.release(ROWS, LINE, epsilon=1, delta=1e-6, mechanism=TreeNet(), queries=POINTS, ledger=ledger, dataset="homes")
+    assert ledger.spent("homes").mu == pytest.approx(mu_of_pure(1.0), rel=1e-6)

@@ -12,6 +12,7 @@ import milepost as mp
 from milepost.ingest import batches
 from milepost.mechanisms.coordinate.slopes import SlopesDesign
 from milepost.privacy.accounting.budget import NANO
+from milepost.privacy.gaussian_curve import mu_of, mu_of_pure
 from milepost.privacy.guarantee import rho_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::milepost.AccuracyWarning")
@@ -50,9 +51,19 @@ def states(ledger: mp.Ledger, dataset: str = "homes") -> list[str]:
     return [entry.state for entry in ledger.history(dataset)]
 
 
-def nano(rho: float) -> Any:
+def nano(price: float) -> Any:
     """Each charge is rounded up to a billionth."""
-    return pytest.approx(rho * NANO, abs=5)
+    return pytest.approx(price * NANO, abs=5)
+
+
+def price_of(epsilon: float) -> float:
+    """μ² of (ε, 1e-6)."""
+    return mu_of(epsilon, 1e-6) ** 2
+
+
+def price_of_pure(epsilon: float) -> float:
+    """μ² of pure ε."""
+    return mu_of_pure(epsilon) ** 2
 
 
 @pytest.mark.parametrize("call", CALLS)
@@ -60,7 +71,7 @@ def test_a_charge_is_settled_once(ledger: mp.Ledger, call: str) -> None:
     CALLS[call](PEOPLE, ledger)
     (entry,) = ledger.history("homes")
     assert (entry.state, entry.protects) == ("settled", "replace, row")
-    price = 0.5 if call == "bounds" else rho_of(1, 1e-6)  # pure ε costs ε²/2 of ρ
+    price = price_of_pure(1) if call == "bounds" else price_of(1)
     assert entry.cost.nano == nano(price)
     assert ledger.spent("homes").nano == entry.cost.nano
 
@@ -127,7 +138,7 @@ def test_what_fails_after_noise_stays_spent(ledger: mp.Ledger, call: str, monkey
     with pytest.raises(MemoryError):
         CALLS[call](PEOPLE, ledger, mechanism="slopes")
     assert states(ledger) == ["drawn"]
-    assert ledger.spent("homes").nano == nano(rho_of(1, 1e-6))
+    assert ledger.spent("homes").nano == nano(price_of(1))
 
 
 def test_a_count_that_was_drawn_stays_spent(ledger: mp.Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -149,41 +160,71 @@ def test_a_private_number_of_rows_is_a_part_of_its_own(ledger: mp.Ledger, call: 
     CALLS[call](PEOPLE, ledger, neighbors="add-remove", n=2000)
     first, second = ledger.history("homes")
     assert first.guarantees == (mp.Guarantee(0.02), mp.Guarantee(0.98, 1e-6))
-    assert first.cost.nano == nano(0.02**2 / 2 + rho_of(0.98, 1e-6))
+    assert first.cost.nano == nano(price_of_pure(0.02) + price_of(0.98))
     assert second.guarantees == (mp.Guarantee(1, 1e-6),)
     assert {first.protects, second.protects} == {"add-remove, row"}
 
 
 @pytest.mark.parametrize("name", ["hats", "laplace"])
 def test_pure_mechanisms_cost_what_they_spend(ledger: mp.Ledger, name: str) -> None:
-    """ε whatever δ is: ε²/2 of ρ, and ε of a pure cap."""
+    """ε whatever δ is: μ² of pure ε, and ε of a pure cap."""
     params: dict[str, Any] = {"mechanism": name, "queries": POINTS if name == "laplace" else None}
     assert release(PEOPLE, ledger, **params).mechanism == name
     release(PEOPLE, ledger, "names", **params)
-    assert ledger.spent("homes").nano == nano(0.5)
+    assert ledger.spent("homes").nano == nano(price_of_pure(1))
     assert ledger.spent("names").nano == NANO
 
 
 def test_a_session_of_a_pure_mechanism_costs_what_it_spends(ledger: mp.Ledger) -> None:
     assert begin_session(PEOPLE, ledger, mechanism="hats").mechanism == "hats"
-    assert ledger.spent("homes").nano == nano(0.5)
+    assert ledger.spent("homes").nano == nano(price_of_pure(1))
 
 
 @pytest.mark.parametrize("rows", [3, 200, 2000])
 @pytest.mark.parametrize("queries", [None, POINTS])
 def test_auto_takes_nothing_pure_on_a_ledger(ledger: mp.Ledger, rows: int, queries: Any) -> None:
-    """It would cost a budget in ρ many times more; without a ledger it may."""
+    """It would cost the budget many times more; without a ledger it may."""
     for epsilon in (0.1, 2):
         assert release(PEOPLE[:rows], ledger, queries=queries, epsilon=epsilon).mechanism not in ("laplace", "hats")
     session = mp.interactive(
         PEOPLE[:rows], SPACE, max_queries=20, ledger=ledger, dataset="homes", epsilon=0.1, delta=1e-6
     )
     assert session.mechanism not in ("laplace", "hats")
-    assert ledger.spent("homes").nano == nano(2 * rho_of(0.1, 1e-6) + rho_of(2, 1e-6))
+    assert ledger.spent("homes").nano == nano(2 * price_of(0.1) + price_of(2))
     mechanisms = {
         release(PEOPLE[:rows], None, None, queries=queries, epsilon=epsilon).mechanism for epsilon in (0.1, 2)
     }
     assert not mechanisms.isdisjoint({"laplace", "hats"}) or rows > 3 or queries is None
+
+
+@pytest.fixture
+def zcdp(ledger: mp.Ledger) -> mp.Ledger:
+    """`homes` of (1, 1e-6) in a ledger that counts ρ."""
+    new_ledger = mp.Ledger(ledger.path.with_name("zcdp.db"))
+    new_ledger.create("homes", epsilon=1, delta=1e-6, accounting="zcdp")
+    return new_ledger
+
+
+@pytest.mark.parametrize("call", ["release", "session"])
+def test_a_zcdp_budget_is_spent_as_rho(ledger: mp.Ledger, zcdp: mp.Ledger, call: str) -> None:
+    """A release may take the whole cap, with the noise of ρ: 7.2 % more than by the exact curve."""
+    spent: list[Any] = [CALLS[call](PEOPLE, each) for each in (zcdp, ledger)]
+    assert [each.guarantee.accounting for each in spent] == ["zcdp", "gaussian"]
+    assert zcdp.spent("homes").nano == nano(rho_of(1, 1e-6))
+    assert zcdp.remaining("homes").nano == 0
+    if call == "release":
+        powers = [each.statistic.power for each in spent]
+        assert powers[0] / powers[1] == pytest.approx(1.0725**2, rel=1e-3)
+
+
+@pytest.mark.parametrize("call", ["release", "session"])
+def test_what_is_not_gaussian_is_refused_by_a_gaussian_budget(ledger: mp.Ledger, zcdp: mp.Ledger, call: str) -> None:
+    """tangents spends ρ, and is charged to a budget that counts ρ."""
+    with pytest.raises(mp.MilepostError, match="takes no charge that is spent as zCDP"):
+        CALLS[call](PEOPLE, ledger, mechanism="tangents")
+    assert ledger.history("homes") == ()
+    CALLS[call](PEOPLE, zcdp, mechanism="tangents")
+    assert zcdp.spent("homes").nano == nano(rho_of(1, 1e-6))
 
 
 @pytest.mark.parametrize("call", CALLS)

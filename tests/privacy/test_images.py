@@ -52,7 +52,8 @@ def run_with_transcript(
 def test_a_guarantee_is_shared_between_images(images: int) -> None:
     """ε/s of pure ε, which adds up, and ρ/s² of zCDP, whose root does; what is promised in all stays."""
     assert PURE.for_each(images).budget == PURE.epsilon / images
-    assert APPROXIMATE.for_each(images).budget == APPROXIMATE.rho / images**2
+    assert APPROXIMATE.for_each(images).budget == pytest.approx(APPROXIMATE.budget / images**2, rel=1e-15)
+    assert APPROXIMATE.for_each(images).rho == APPROXIMATE.rho / images**2
     assert APPROXIMATE.for_each(images).to_json() == APPROXIMATE.to_json()
 
 
@@ -74,7 +75,8 @@ def test_a_game_has_the_noise_of_half_the_guarantee(guarantee: Guarantee) -> Non
     At a given number of updates that is twice the noise of values and slopes, and half the ε of a test. How a round is
     shared between them shifts a little, as tails are whole numbers.
     """
-    pure, budget = guarantee.pure, guarantee.for_each(2).budget
+    pure = guarantee.pure
+    whole, budget = (shared.epsilon_each if pure else shared.rho for shared in (guarantee, guarantee.for_each(2)))
     expected = margins.solve(margins.CONVEX, ONE_IMAGE, N, budget, pure, QUERIES, BETA)
     assert interactive_margins(TWO_IMAGES, N, guarantee, QUERIES, BETA).to_json() == expected.to_json()
     if pure:
@@ -84,7 +86,7 @@ def test_a_game_has_the_noise_of_half_the_guarantee(guarantee: Guarantee) -> Non
 
     single, double = (
         margins._with_updates(margins.CONVEX, ONE_IMAGE, N, part, pure, QUERIES, BETA, updates=20)
-        for part in (guarantee.budget, budget)
+        for part in (whole, budget)
     )
     assert double.value_scale == pytest.approx(2 * single.value_scale, rel=0.02)
     assert double.slope_scale == pytest.approx(2 * single.slope_scale, rel=0.02)
@@ -104,9 +106,10 @@ def test_two_images_pay_from_one_budget(mechanism: CoordinateMechanism, guarante
         for transcript, position in ((first, 0.0), (second, 1.0)):
             run_with_transcript(mechanism, embedding, guarantee, transcript, position)
         draws, epochs = pairs(first, second)
-        cost = sum((a.cost(b, guarantee.pure) for a, b in draws), Fraction(0))
-        cost += sum((a.cost(b, guarantee.pure) for a, b in epochs), Fraction(0))
-        shares.append(cost / Fraction(guarantee.budget))
+        spent = mechanism.accounted(guarantee)
+        cost = sum((a.cost(b, spent.accounting) for a, b in draws), Fraction(0))
+        cost += sum((a.cost(b, spent.accounting) for a, b in epochs), Fraction(0))
+        shares.append(cost / Fraction(spent.budget))
     assert shares[0] <= 1
     assert shares[1] > 1
 
@@ -142,8 +145,8 @@ def test_no_images_at_once_cost_slopes_more_than_rho(
     """s moves at once, in exact rational arithmetic; s moves from corner to corner use the budget up."""
     embedding = L1([(0, width) for width, _ in box], weights=[weight for _, weight in box]).embedding
     guarantee = Guarantee(epsilon, 1e-6)
-    image_rho = guarantee.for_each(images).rho
-    bits = cell_bits(embedding, deviation_of(embedding, N, embedding.sensitivity_bound / image_rho))
+    image_budget = guarantee.for_each(images).budget
+    bits = cell_bits(embedding, deviation_of(embedding, N, embedding.sensitivity_bound / image_budget))
     spans = embedding.span.tolist()
     quanta = st.tuples(
         *(
@@ -154,7 +157,7 @@ def test_no_images_at_once_cost_slopes_more_than_rho(
     random_moves = [(data.draw(quanta), data.draw(quanta)) for _ in range(images)]
     corners = [([0] * len(spans), spans)] * images
     for moves in (random_moves, corners):
-        assert cost(embedding, image_rho, bits, moves) <= Fraction(guarantee.rho)
-    assert cost(embedding, image_rho, bits, corners) >= Fraction(guarantee.rho) * (1 - Fraction(1, 10**9))
+        assert cost(embedding, image_budget, bits, moves) <= Fraction(guarantee.budget)
+    assert cost(embedding, image_budget, bits, corners) >= Fraction(guarantee.budget) * (1 - Fraction(1, 10**9))
     if images > 1:
-        assert cost(embedding, guarantee.rho, bits, corners) > Fraction(guarantee.rho)
+        assert cost(embedding, guarantee.budget, bits, corners) > Fraction(guarantee.budget)

@@ -12,6 +12,7 @@ from milepost._typing import FloatArray, IntArray
 from milepost.privacy import noise
 from milepost.privacy.noise import (
     LaplaceStream,
+    discrete_gaussian,
     gaussian,
     gaussian_each,
     gaussian_tail,
@@ -61,8 +62,17 @@ def assert_law(draws: IntArray, name: str, scale: float) -> None:
 @pytest.mark.parametrize("name", ["gaussian", "laplace"])
 def test_draws_follow_their_law(name: str) -> None:
     """A scale 10 % off would be noticed; `test_noise_laws` looks closer."""
-    draw = {"gaussian": gaussian, "laplace": laplace}[name]
+    draw = {"gaussian": discrete_gaussian, "laplace": laplace}[name]
     assert_law(draw(np.zeros(60_000, dtype=np.int64), 8.0), name, 8.0)
+
+
+def test_gaussian_noise_of_a_scale_has_a_larger_parameter() -> None:
+    """√(σ² + η²) = 5 of σ = 4: noise without η would be noticed."""
+    assert_law(gaussian(np.zeros(60_000, dtype=np.int64), 4.0), "gaussian", 5.0)
+    scales = np.full(60_000, 4.0)
+    scales[::2] = 4.5
+    each = gaussian_each(np.zeros(60_000, dtype=np.int64), scales)
+    assert_law(each[1::2], "gaussian", 5.0)
 
 
 def test_a_stream_draws_the_same_law() -> None:
@@ -131,10 +141,12 @@ def test_values_of_their_own_scales_get_one_call_a_scale_and_keep_their_order(
         noise, "_measurement", lambda _, scale: partial(fake_measurement, calls=calls.setdefault(scale, []))
     )
     assert draw(values, scales).tolist() == values.tolist()
-    assert {scale: sum(sizes) for scale, sizes in calls.items()} == {
-        scale: int((scales == scale).sum()) for scale in (1.0, 2.0, 5.0)
+    parameter = noise.gaussian_deviation if draw is gaussian_each else float
+    drawn = {scale: parameter(scale) for scale in (1.0, 2.0, 5.0)}
+    assert {scale: sum(calls[drawn[scale]]) for scale in drawn} == {
+        scale: int((scales == scale).sum()) for scale in drawn
     }
-    assert [len(calls[scale]) for scale in (1.0, 2.0, 5.0)] == [2 if long else 1, 1, 1]
+    assert [len(calls[drawn[scale]]) for scale in drawn] == [2 if long else 1, 1, 1]
 
 
 @pytest.mark.parametrize("draw", [gaussian_each, laplace_each])
@@ -151,10 +163,12 @@ def test_each_value_has_noise_of_its_own_scale(draw: Callable[[IntArray, FloatAr
 @pytest.mark.parametrize("scale", [0.0, -1.0, np.nan, np.inf, 2.0**60])
 def test_a_scale_that_does_not_fit_is_refused(scale: float) -> None:
     """Never a smaller scale in silence."""
-    with pytest.raises(MilepostError, match="epsilon"):
-        laplace(np.zeros(1, dtype=np.int64), scale)
-    with pytest.raises(MilepostError, match="epsilon"):
-        laplace_each(np.zeros(2, dtype=np.int64), np.array([1.0, scale]))
+    for draw in (laplace, gaussian, discrete_gaussian):
+        with pytest.raises(MilepostError, match="epsilon"):
+            draw(np.zeros(1, dtype=np.int64), scale)
+    for draw_each in (laplace_each, gaussian_each):
+        with pytest.raises(MilepostError, match="epsilon"):
+            draw_each(np.zeros(2, dtype=np.int64), np.array([1.0, scale]))
 
 
 def test_a_forked_process_draws_in_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:

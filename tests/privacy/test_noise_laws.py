@@ -11,7 +11,7 @@ import pytest
 from scipy.special import ndtr
 
 from milepost._typing import AnyArray, FloatArray, IntArray
-from milepost.privacy.noise import gaussian, laplace
+from milepost.privacy.noise import discrete_gaussian, laplace
 from milepost.spaces.embeddings.embedding import QUANTA
 from tests import chance
 from tests.chance import assert_fit, assert_rate, assert_scale, assert_wrong_fit, scale_draws
@@ -46,7 +46,7 @@ class Law:
 
 
 LAWS: dict[chance.Law, Law] = {
-    law.name: law for law in (Law("gaussian", gaussian, 140_000), Law("laplace", laplace, 280_000))
+    law.name: law for law in (Law("gaussian", discrete_gaussian, 140_000), Law("laplace", laplace, 280_000))
 }
 SCALES = (1.5, 20.7, 1.3 * QUANTA)
 

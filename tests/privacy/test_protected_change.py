@@ -109,7 +109,7 @@ def share(
     guarantee = MECHANISMS[name]
     (first, second), _ = transcripts(space, pair, name, neighbors, who, **overrides)
     draws = zip(first.draws, second.draws, strict=True)
-    return float(sum((a.cost(b, guarantee.pure) for a, b in draws), Fraction(0)) / Fraction(guarantee.budget))
+    return float(sum((a.cost(b, guarantee.accounting) for a, b in draws), Fraction(0)) / Fraction(guarantee.budget))
 
 
 def search(space: Any, name: str, neighbors: str, who: dict[str, Any], examples: int) -> None:
@@ -228,11 +228,11 @@ def test_the_size_is_told_by_a_share_of_epsilon(name: str) -> None:
     both, _ = transcripts(mp.L1([(0, 1)]), (people, people[1:]), name, "add-remove", {}, n=None)
     first, second = (transcript.draws[0] for transcript in both)
     assert (first.law, first.values.tolist(), second.values.tolist()) == ("laplace", [8], [7])
-    spent = first.cost(second, pure=True)
+    spent = first.cost(second, "pure")
     assert spent == pytest.approx(SIZE_SHARE * MECHANISMS[name].epsilon, rel=1e-9)
     left = mp.Guarantee((1 - SIZE_SHARE) * MECHANISMS[name].epsilon, MECHANISMS[name].delta)
     rest = zip(both[0].draws[1:], both[1].draws[1:], strict=True)
-    assert sum(a.cost(b, left.pure) for a, b in rest) <= left.budget
+    assert sum(a.cost(b, left.accounting) for a, b in rest) <= left.budget
 
 
 @given(

@@ -125,10 +125,10 @@ def test_exact_ways_agree() -> None:
 
 
 def test_single_is_a_worst_placed_query_alone() -> None:
-    """As DESIGN says: 4.531 × diameter/n for ε = 1, δ = 1e-6, and √2 × diameter/n for pure ε = 1."""
+    """As DESIGN says: 4.225 × diameter/n for ε = 1, δ = 1e-6, and √2 × diameter/n for pure ε = 1."""
     approximate = Job("l1", 2, 1_000, 1, 1.0, 1e-6, "replace", 1)
     pure = Job("l1", 2, 1_000, 1, 1.0, 0.0, "replace", 1)
-    assert single(approximate) / (20 / 1_000) == pytest.approx(4.531, abs=1e-3)
+    assert single(approximate) / (20 / 1_000) == pytest.approx(4.225, abs=1e-3)
     assert single(pure) / (20 / 1_000) == pytest.approx(math.sqrt(2))
 
 

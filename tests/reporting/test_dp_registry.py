@@ -18,14 +18,20 @@ SPACE = mp.L1({"x": (0, 10), "y": (0, 10)})
 @pytest.mark.parametrize(
     ("options", "variant", "parameters", "unit"),
     [
-        ({"delta": 1e-6}, "Zero-concentrated DP", {"epsilon", "delta", "rho"}, "Row-level"),
+        ({"delta": 1e-6}, "Gaussian DP", {"epsilon", "delta", "mu"}, "Row-level"),
+        (
+            {"delta": 1e-6, "mechanism": "tangents"},
+            "Zero-concentrated DP",
+            {"epsilon", "delta", "rho"},
+            "Row-level",
+        ),
         ({}, "Pure DP", {"epsilon"}, "Row-level"),
         ({"delta": 1e-6, "mechanism": "hats"}, "Pure DP", {"epsilon"}, "Row-level"),
         ({"delta": 1e-6, "neighbors": "add-remove"}, "Approximate DP", {"epsilon", "delta"}, "Row-level"),
         (
             {"delta": 1e-6, "privacy_unit": list(range(10_000)) * 2},
-            "Zero-concentrated DP",
-            {"epsilon", "delta", "rho"},
+            "Gaussian DP",
+            {"epsilon", "delta", "mu"},
             "Person-level",
         ),
     ],

@@ -13,6 +13,7 @@ from milepost.service.database import JobRecord, now
 from milepost.service.schemas.requests import ReleaseRequest
 from milepost.service.settings import Settings
 from milepost.service.state import ServiceState
+from tests.golden.format_files import FOLDER
 from tests.service.conftest import BUILD_PARAMS, CITY, PLANE, SPACES, ServiceFixture, create_service, wait_for_job
 
 
@@ -93,11 +94,50 @@ def test_uploads(fresh_service: ServiceFixture) -> None:
 
 def test_an_upload_beyond_the_budget_is_not_stored(fresh_service: ServiceFixture) -> None:
     carla, content = fresh_service.client("carla"), fresh_service.state.directory.release("city").read_bytes()
-    fresh_service.state.directory.ledger.create("small", epsilon=0.1, delta=1e-6)
+    fresh_service.state.directory.ledger.create("small", epsilon=0.1, delta=1e-6, accounting="zcdp")
     answer = carla.request("PUT", "/v1/releases/copy?dataset=small", content=content)
     assert answer.json()["error"]["code"] == "budget_exceeded"
     assert "does not allow" in answer.json()["error"]["detail"]
     assert not fresh_service.state.directory.release("copy").exists()
+
+
+def test_the_accounting_of_a_budget_is_chosen_once(fresh_service: ServiceFixture) -> None:
+    """Gaussian by default; the budget and its charges say which, and the two are never mixed."""
+    carla, cap = fresh_service.client("carla"), {"epsilon": 3, "delta": 1e-6}
+    for name, accounting, unit in (("homes", None, "μ²"), ("schools", "zcdp", "ρ"), ("towns", "gaussian", "μ²")):
+        created = carla.post("/v1/datasets", {"name": name, **cap, "accounting": accounting})
+        assert created.status_code == 201, created.text
+        assert created.json()["accounting"] == (accounting or "gaussian")
+        assert created.json()["remaining"].startswith(f"{unit} = ")
+        assert carla.post("/v1/datasets", {"name": name, **cap}).json() == created.json()
+    assert carla.post("/v1/datasets", {"name": "names", "epsilon": 3}).json()["accounting"] == "pure"
+    for request, reason in (
+        ({"name": "homes", **cap, "accounting": "zcdp"}, "'homes' already has accounting='gaussian'"),
+        ({"name": "new", "rho": 1, "accounting": "gaussian"}, "A cap in rho adds up rho"),
+    ):
+        assert reason in carla.post("/v1/datasets", request).json()["error"]["detail"]
+    assert (
+        carla.post("/v1/datasets", {"name": "new", **cap, "accounting": "renyi"}).json()["error"]["code"] == "invalid"
+    )
+    ledger, zcdp = fresh_service.state.directory.ledger, mp.Guarantee(0.1, 1e-6, accounting="zcdp")
+    ledger.charge("schools", [zcdp, mp.Guarantee(0.1)])
+    (charge,) = carla.get("/v1/datasets/schools/charges").json()["charges"]
+    assert (charge["accounting"], charge["cost"][:3]) == ("zcdp and pure", "ρ =")
+
+
+def test_an_upload_that_does_not_add_up_is_not_stored(fresh_service: ServiceFixture) -> None:
+    """A file that was spent as ρ, such as one of an older version, on a budget of Gaussian noise."""
+    carla = fresh_service.client("carla")
+    content = (FOLDER / "synopsis-3.milepost").read_bytes()
+    for accounting, code in (("gaussian", 422), ("zcdp", 201)):
+        cap = {"epsilon": 3, "delta": 1e-6, "accounting": accounting}
+        assert carla.post("/v1/datasets", {"name": accounting, **cap}).status_code == 201
+        answer = carla.request("PUT", f"/v1/releases/old?dataset={accounting}", content=content)
+        assert answer.status_code == code, answer.text
+        if code != 201:
+            assert "takes no charge that is spent as zCDP" in answer.json()["error"]["detail"]
+            assert not carla.get(f"/v1/datasets/{accounting}/charges").json()["charges"]
+            assert not fresh_service.state.directory.release("old").exists()
 
 
 def test_shares_of_a_budget(tmp_path: Path) -> None:

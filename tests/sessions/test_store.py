@@ -528,3 +528,30 @@ def secrets_of(session: mp.Session, kind: str) -> list[bytes]:
     assert len(secret) > 0.9 * len(large) > 0
     patterns += [np.array(two, dtype=np.int64).tobytes() for two in pairwise(draws) if min(map(abs, two)) > 100]
     return patterns + [np.int64(number).tobytes() for number in secret]
+
+
+@pytest.mark.parametrize("kind", ["field", "tangents"])
+def test_a_store_that_does_not_name_its_accounting_spent_rho(
+    tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As older versions wrote it: it goes on with the noise that was paid for, whatever is the default now."""
+    ledger = mp.Ledger(tmp_path / "budget.ledger")
+    ledger.create("homes", epsilon=60, delta=1e-6, accounting="zcdp")
+    options: dict[str, Any] = {"mechanism": kind, "ledger": ledger, "dataset": "homes"}
+    with monkeypatch.context() as older:
+        older.setattr(mp.Guarantee, "to_json", lambda self: {"epsilon": self.epsilon, "delta": self.delta})
+        answer = open_session(tmp_path / "homes.db", **options).ask([5, 5])
+    for session in (mp.resume(tmp_path / "homes.db", PEOPLE), open_session(tmp_path / "homes.db", kind)):
+        assert session.guarantee.accounting == "zcdp"
+        assert session.ask([5, 5]).value == answer.value
+        assert session.error == pytest.approx(open_session(tmp_path / "homes.db", **options).error)
+    assert len(ledger.history("homes")) == 1
+
+
+def test_a_card_says_how_the_session_is_spent(tmp_path: Path) -> None:
+    for kind, accounting in {"field": "gaussian", "tangents": "zcdp", "hats": "pure"}.items():
+        path = tmp_path / f"{kind}.db"
+        assert open_session(path, kind).guarantee.accounting == accounting
+        assert stored_card(path)["accounting"] == accounting
+    with pytest.raises(mp.MilepostError, match="another guarantee: ε = 40, δ = 1e-06, not ε = 40"):
+        open_session(tmp_path / "field.db", "field", delta=0.0)

@@ -13,7 +13,7 @@ import milepost as mp
 from milepost.errors import MilepostError
 from tests.events import wait_until
 from tests.processes import PATIENCE, START, start
-from tests.sessions.tables import PEOPLE, SESSION_PARAMS, open_session, points, steps_of
+from tests.sessions.tables import ACCOUNTING, PEOPLE, SESSION_PARAMS, open_session, points, steps_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::milepost.AccuracyWarning")
 
@@ -55,7 +55,7 @@ def kill(folder: Path, kind: str, times: int) -> None:
     """At random instants, those of the beginning included: nothing delivered is lost or changed."""
     path, answer_log = folder / "homes.db", folder / "told"
     ledger = mp.Ledger(folder / "ledger.db")
-    account = ledger.create("homes", epsilon=1000, delta=1e-6)
+    account = ledger.create("homes", epsilon=1000, delta=1e-6, accounting=ACCOUNTING[kind])
     answer_log.touch()
     for round_, instant in enumerate(np.random.default_rng(7).uniform(0, 0.05, times)):
         size = answer_log.stat().st_size

@@ -16,7 +16,7 @@ from milepost.errors import MilepostError
 from milepost.storage import sqlite
 from tests.privacy.accounting.test_ledger_faults import Fault, die, fail
 from tests.processes import PATIENCE, start
-from tests.sessions.tables import LIMIT, PEOPLE, open_session, points, steps_of
+from tests.sessions.tables import ACCOUNTING, LIMIT, PEOPLE, open_session, points, steps_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::milepost.AccuracyWarning")
 
@@ -151,7 +151,7 @@ def test_every_statement_of_a_beginning_may_fail(
     def create_folder(name: str) -> Path:
         folder = memory_path / name
         folder.mkdir()
-        mp.Ledger(folder / "ledger.db").create("homes", epsilon=200, delta=1e-6)
+        mp.Ledger(folder / "ledger.db").create("homes", epsilon=200, delta=1e-6, accounting=ACCOUNTING[kind])
         return folder
 
     folder = create_folder("first")

@@ -1,15 +1,47 @@
-"""SQLite files that a program left in the middle of their creation."""
+"""SQLite files of older versions, and those that a program left in the middle of their creation."""
 
 import shutil
 import sqlite3
-from contextlib import closing
+from contextlib import closing, suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from milepost.errors import MilepostError
 from milepost.storage.sqlite import Database, SqliteSchema
 
 SCHEMA = SqliteSchema("test file", 0x4D505454, 1, ("CREATE TABLE entry (value INTEGER NOT NULL)",))
+
+
+NEWER = replace(SCHEMA, version=3, oldest=1)  # of the same tables
+
+
+def version(path: Path) -> int:
+    with closing(sqlite3.connect(path)) as connection:
+        return int(connection.execute("PRAGMA user_version").fetchone()[0])
+
+
+def test_a_change_makes_an_older_version_of_the_same_tables_the_current_one(tmp_path: Path) -> None:
+    """Reading does not, nor does a change that is undone; before and after it no older program harms the file."""
+    path = tmp_path / "test.db"
+    old, new = Database(path, SCHEMA), Database(path, NEWER)
+    with old.write_transaction(create=True) as connection:
+        connection.execute("INSERT INTO entry VALUES (7)")
+    new.check()
+    with suppress(ZeroDivisionError), new.write_transaction() as connection:
+        assert connection.execute("SELECT value FROM entry").fetchall() == [(7,)]
+        raise ZeroDivisionError
+    assert version(path) == 1
+    old.check()
+    with new.write_transaction():
+        pass
+    assert version(path) == 3
+    with pytest.raises(MilepostError, match=r"newer milepost: it has version 3, and this milepost reads 1.*Update"):
+        old.check()
+    new.check()
+    with pytest.raises(MilepostError, match="older milepost: it has version 3, and this milepost reads 5"):
+        Database(path, replace(NEWER, version=5, oldest=4)).check()
 
 
 def half_created(folder: Path) -> Path:

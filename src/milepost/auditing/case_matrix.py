@@ -15,7 +15,7 @@ from milepost.pipeline.release import release
 from milepost.pipeline.selection import candidates
 from milepost.privacy.guarantee import Guarantee
 
-PURE, ZCDP = Guarantee(3.0), Guarantee(7.0, 1e-6)
+PURE, APPROXIMATE = Guarantee(3.0), Guarantee(7.0, 1e-6)
 LABELS = ["a", "b"]
 MAX_WEIGHT = 8.0
 
@@ -137,7 +137,7 @@ EMBEDDED = (fixtures.steps, fixtures.plane, fixtures.disc, fixtures.angles, fixt
 
 def slopes_cases() -> Iterator[Case]:
     """Yield cases of slopes on steps, a plane, directions, labels and the earth; other relations on steps."""
-    yield from _cases("slopes", ZCDP, (*EMBEDDED, fixtures.earth), (*OTHER_RELATIONS, "add-remove, groups"))
+    yield from _cases("slopes", APPROXIMATE, (*EMBEDDED, fixtures.earth), (*OTHER_RELATIONS, "add-remove, groups"))
 
 
 def hats_cases() -> Iterator[Case]:
@@ -146,27 +146,27 @@ def hats_cases() -> Iterator[Case]:
 
 
 def gaussian_cases() -> Iterator[Case]:
-    """Yield cases of Gaussian noise on distances to queries in two spaces."""
-    yield from _cases("gaussian", ZCDP, (fixtures.steps, fixtures.objects))
+    """Yield cases of Gaussian noise on distances to queries in two spaces, and at a place whose range is narrow."""
+    yield from _cases("gaussian", APPROXIMATE, (fixtures.steps, fixtures.objects, fixtures.middle))
 
 
 def laplace_cases() -> Iterator[Case]:
-    """Yield cases of Laplace noise on distances to queries in two spaces."""
-    yield from _cases("laplace", PURE, (fixtures.steps, fixtures.objects))
+    """Yield cases of Laplace noise on distances to queries in two spaces, and at a place whose range is narrow."""
+    yield from _cases("laplace", PURE, (fixtures.steps, fixtures.objects, fixtures.middle))
 
 
 def net_cases() -> Iterator[Case]:
-    """Yield cases of net with pure and concentrated guarantees, for queries that are near each other."""
+    """Yield cases of net with pure and approximate guarantees, for queries that are near each other."""
     yield from _cases("net", PURE, (fixtures.objects, fixtures.line), OTHER_RELATIONS[:2])
-    yield from _cases("net", ZCDP, (fixtures.objects, fixtures.line), OTHER_RELATIONS[:2])
+    yield from _cases("net", APPROXIMATE, (fixtures.objects, fixtures.line), OTHER_RELATIONS[:2])
 
 
 def field_cases() -> Iterator[Case]:
     """Yield cases of field with all queries at once in three spaces, and one after the other in a session."""
-    yield from _cases("field", ZCDP, (fixtures.steps, fixtures.earth, fixtures.letters))
+    yield from _cases("field", APPROXIMATE, (fixtures.steps, fixtures.earth, fixtures.letters))
     for name in ("replace", "add-remove"):
-        search = session_search(replace(fixtures.line(), positions=(0.0, 1.0, 0.5)), RELATIONS[name], ZCDP)
-        yield SearchedCase.of("field", f"line, session, {name}", gaussian(ZCDP.rho), search)
+        search = session_search(replace(fixtures.line(), positions=(0.0, 1.0, 0.5)), RELATIONS[name], APPROXIMATE)
+        yield SearchedCase.of("field", f"line, session, {name}", gaussian(APPROXIMATE.budget), search)
 
 
 def _cases(
@@ -176,7 +176,7 @@ def _cases(
     others: Sequence[str] = OTHER_RELATIONS,
 ) -> Iterator[Case]:
     """Yield a case for each space with a replaced record, and cases of other relations on the first space."""
-    claim: Claim = Pure(guarantee.epsilon) if guarantee.pure else gaussian(guarantee.rho)
+    claim: Claim = Pure(guarantee.epsilon) if guarantee.pure else gaussian(guarantee.budget)
     for make, name in [*((make, "replace") for make in spaces), *((spaces[0], name) for name in others)]:
         fixture = make()
         search = release_search(fixture, RELATIONS[name], mechanism, guarantee)

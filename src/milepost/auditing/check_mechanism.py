@@ -87,8 +87,8 @@ def _check_pairs(mechanism: Any, fixture: Fixture, name: str, guarantee: Guarant
     pairs = list(relation.pairs(fixture.positions))
     pairs = pairs[:: -(-len(pairs) // MAX_PAIRS)]
     scenario = f"{fixture.name}, {name}, {guarantee}"
-    pure = guarantee.pure or _spends_epsilon(mechanism, fixture)
-    budget = Fraction(guarantee.epsilon if pure else guarantee.rho)
+    spent = candidates(fixture.space(), fixture.queries, mechanism).accounted(guarantee)
+    budget = Fraction(spent.budget)
     shares: list[Fraction] = []
     for left, right in pairs:
         for answers in SCRIPTS:
@@ -104,7 +104,7 @@ def _check_pairs(mechanism: Any, fixture: Fixture, name: str, guarantee: Guarant
             second = first.again()
             try:
                 neighbor = _released(mechanism, fixture, relation, guarantee, right, second)
-                cost = first.cost(second, pure)
+                cost = first.cost(second, spent.accounting)
             except DifferentPathsError as error:
                 raise CheckFailedError(f"{scenario}: {error}") from None
             except MilepostError:
@@ -138,10 +138,6 @@ def _require_equal(left: Synopsis, right: Synopsis, scenario: str) -> None:
             f"{scenario}: what is released depends on a record besides the noisy numbers; "
             "add noise to it, or compute it from noisy numbers"
         )
-
-
-def _spends_epsilon(mechanism: Any, fixture: Fixture) -> bool:
-    return candidates(fixture.space(), fixture.queries, mechanism).pure
 
 
 def _prediction(mechanism: Any, guarantee: Guarantee) -> Prediction | None:

@@ -17,10 +17,9 @@ from milepost.ingest.batches import space_batches
 from milepost.ingest.query_points import query_points
 from milepost.pipeline.plan import plan
 from milepost.pipeline.release import exact_mean_distance, release
-from milepost.spaces.base import Space, require_space
-from milepost.spaces.embeddings.embedding import Embedding
+from milepost.spaces.base import Space, distance_range, require_space
+from milepost.spaces.embeddings.embedding import QUANTA, Embedding
 from milepost.spaces.objects import object_array
-from milepost.spaces.queries import Queries
 from milepost.synopsis.serialization import load
 
 BATCHES = (1, 2, 7)  # rows that are read together
@@ -50,7 +49,7 @@ def check_space(space: Space, records: Any = None) -> float:
     Everything that privacy rests on is checked on records: a record's image depends on that record alone and is the
     same each time, images are integers inside the embedding's intervals, and no pair of records is farther apart in
     the embedding than `sensitivity_bound`, which is searched for at the worst pairs. A bound that is too small adds too
-    little noise, silently. Further: distances, queries, plan, release, the stored file, and bad input.
+    little noise, silently. Further: distances and their ranges, queries, plan, release, the stored file, and bad input.
 
     Parameters
     ----------
@@ -86,6 +85,7 @@ def check_space(space: Space, records: Any = None) -> float:
     share = _check_sensitivity(space, rows, images)
     queries = _check_queries(space, rows, points)
     _check_distances(space, points, queries)
+    _check_ranges(space, points, queries)
     _check_embedded_distances(space, points, images, queries)
     _check_json(space, queries)
     _check_releases(space, rows, queries)
@@ -298,11 +298,11 @@ def _check_distances(space: Space, points: AnyArray, queries: AnyArray) -> None:
     shape = len(points), len(queries)
     _require(distances.shape == shape, f"distance must return an array of shape {shape}, got {distances.shape}")
     _require(bool(np.isfinite(distances).all() and (distances >= 0).all()), "distance must be finite and at least 0")
-    quantize = Queries(queries, space).quantize
+    quanta = np.rint(distances * (QUANTA / diameter))
     for size, start in _batches(len(points)):
         part = slice(start, start + size)
         _require(
-            _same(quantize(space.distance(points[part], queries)), quantize(distances[part])),
+            _same(np.rint(space.distance(points[part], queries) * (QUANTA / diameter)), quanta[part]),
             f"distance depends on other records: record {start + 1} in a batch of {size} differs from the same record "
             "in the table",
         )
@@ -315,6 +315,36 @@ def _check_distances(space: Space, points: AnyArray, queries: AnyArray) -> None:
     own = float(np.abs(np.diagonal(between)).max())
     _require(own <= diameter * 1e-6, f"the distance of a query to itself must be 0, got {own:.3g}")
     _require(bool(np.allclose(between, between.T, rtol=1e-6, atol=diameter * 1e-6)), "query_distances is not symmetric")
+
+
+def _check_ranges(space: Space, points: AnyArray, queries: AnyArray) -> None:
+    """Check that distances lie within `distance_range`, whose ends are numbers within 0..diameter for each query."""
+    ends = [np.asarray(end) for end in distance_range(space, queries)]
+    shape = (len(queries),)
+    _require(
+        [end.shape for end in ends] == [shape, shape] and all(end.dtype.kind in "iuf" for end in ends),
+        f"distance_range must return two arrays of numbers of shape {shape}",
+    )
+    low, high = ends
+    _require(
+        bool(((low >= 0) & (low <= high) & (high <= space.diameter)).all()),
+        "distance_range must return numbers of which the first are at least 0 and nowhere above the second, and the "
+        "second at most the diameter",
+    )
+    alone = np.concatenate([distance_range(space, queries[[k]]) for k in range(len(queries))], axis=1)
+    _require(
+        bool(np.allclose(alone, ends, rtol=0, atol=TOLERANCE * space.diameter)),
+        "distance_range depends on other queries",
+    )
+    allowed = space.distance_error + TOLERANCE * space.diameter
+    distances = np.minimum(np.asarray(space.distance(points, queries)), space.diameter)
+    outside = np.argwhere((distances < low - allowed) | (distances > high + allowed))
+    if len(outside):
+        record, query = (int(index) for index in outside[0])
+        raise CheckFailedError(
+            f"distance_range does not hold: record {record + 1} is {distances[record, query]:.9g} from a query whose "
+            f"range is {low[query]:.9g} to {high[query]:.9g}, so that answers would be wrong"
+        )
 
 
 def _check_embedded_distances(space: Space, points: AnyArray, images: AnyArray, queries: AnyArray) -> None:

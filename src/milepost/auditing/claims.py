@@ -47,9 +47,9 @@ class Pure:
 
 @dataclass(frozen=True)
 class Gaussian:
-    """Gaussian noise: no test separates the tables better than N(0, 1) from N(μ, 1); μ = Δ₂/σ = √(2ρ).
+    """Gaussian noise: no test separates the tables better than N(0, 1) from N(μ, 1); μ = Δ₂/σ.
 
-    Discrete Gaussian noise on integers satisfies this up to e^{−2π²σ²}, which is negligible at the audited scales.
+    Discrete noise of parameter √(σ² + η²) satisfies this up to a factor e^ξ, which is negligible.
     """
 
     symbol: ClassVar[str] = "μ"
@@ -107,6 +107,6 @@ def concentrated(rho: float) -> Concentrated:
     return Concentrated(math.sqrt(2 * rho))
 
 
-def gaussian(rho: float) -> Gaussian:
-    """Return the claim of Gaussian noise that costs ρ."""
-    return Gaussian(math.sqrt(2 * rho))
+def gaussian(budget: float) -> Gaussian:
+    """Return the claim of Gaussian noise that costs μ²/2."""
+    return Gaussian(math.sqrt(2 * budget))

@@ -42,6 +42,11 @@ def line() -> Fixture:
     return Fixture("line", lambda: L1([(0, 1)]), positions, queries=[[0.0], [0.1]])
 
 
+def middle() -> Fixture:
+    """Return an interval that is asked about in its middle, from which no record is farther than half of its length."""
+    return Fixture("middle", lambda: L1([(0, 1)]), (0.5, 0.0, 1.0, 0.25), queries=[[0.5], [0.5]])
+
+
 def plane() -> Fixture:
     """Return two columns of steps with different weights: all corners, and the middle."""
     positions = ((0, 0), (0, 2), (2, 0), (2, 2), (1, 1))

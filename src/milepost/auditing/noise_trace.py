@@ -125,7 +125,7 @@ class TracePair:
 
     @property
     def loss(self) -> float:
-        """Return the true loss: μ = √Σ(Δ/σ)² of Gaussian noise, ε = Σ|Δ|/b of Laplace noise."""
+        """Return the true loss: μ = √Σ(Δ/s)² of Gaussian noise, ε = Σ|Δ|/b of Laplace noise."""
         steps = np.abs(self.differences / self.left.scales)
         return math.sqrt(math.fsum(steps**2)) if self.gaussian else math.fsum(steps)
 
@@ -134,7 +134,7 @@ class TracePair:
 
         Both tables get the same noise, because the two counts of an event need not be independent of each other.
         """
-        add = noise.gaussian if self.gaussian else noise.laplace
+        add = noise.discrete_gaussian if self.gaussian else noise.laplace
         scores = np.zeros((2, samples))
         for index in self.differing_indices:
             value, scale = self.left.values[index], float(self.left.scales[index])

@@ -16,7 +16,9 @@ import numpy as np
 from milepost._typing import IntArray
 from milepost.auditing.noise_trace import replaced_noise
 from milepost.privacy import sparse_vector
-from milepost.privacy.noise import LaplaceStream
+from milepost.privacy.gaussian_curve import mu_of_pure
+from milepost.privacy.guarantee import GAUSSIAN, PURE, ZCDP
+from milepost.privacy.noise import ETA, LaplaceStream
 from milepost.privacy.sparse_vector import AboveThreshold
 
 
@@ -34,18 +36,24 @@ class Draw:
     output: IntArray
     after: int
 
-    def cost(self, other: "Draw", pure: bool) -> Fraction:
-        """Return ε, or ρ unless pure, of the difference between this call and that of the neighboring table."""
+    def cost(self, other: "Draw", accounting: str) -> Fraction:
+        """Return ε, ρ or μ²/2, by the accounting, of the difference between this call and the neighboring table's."""
         if (self.law, self.scale, self.values.shape) != (other.law, other.scale, other.values.shape):
             raise DifferentPathsError("paths differ: neighboring tables draw noise of another law, scale or number")
         changed = np.flatnonzero(self.values != other.values)
         moves = [abs(a - b) for a, b in zip(self.values[changed].tolist(), other.values[changed].tolist(), strict=True)]
-        if pure:
-            if self.law != "laplace" and any(moves):
-                raise DifferentPathsError("Gaussian noise hides a record under a pure guarantee, which needs Laplace")
-            return Fraction(sum(moves)) / Fraction(self.scale)
-        # a Laplace draw is Δ/b-private, so (Δ/b)²/2-zCDP
-        return Fraction(sum(move * move for move in moves)) / (2 * Fraction(self.scale) ** 2)
+        if self.law == "laplace":
+            epsilon = Fraction(sum(moves)) / Fraction(self.scale)
+            return epsilon if accounting == PURE else _pure_cost(epsilon, accounting)
+        if accounting == PURE and any(moves):
+            raise DifferentPathsError("Gaussian noise hides a record under a pure guarantee, which needs Laplace")
+        # discrete noise of parameter s hides as much as Gaussian noise of variance s² − η²
+        variance = Fraction(self.scale) ** 2 - (Fraction(ETA) ** 2 if accounting == GAUSSIAN else 0)
+        if variance <= 0:
+            raise DifferentPathsError(
+                "Gaussian noise of this scale has no μ: draw it with milepost.privacy.noise.gaussian"
+            )
+        return Fraction(sum(move * move for move in moves)) / (2 * variance)
 
 
 class ThresholdTest:
@@ -56,7 +64,7 @@ class ThresholdTest:
         self.threshold_scale, self.query_scale = threshold_scale, query_scale
         self.values: list[int] = []
 
-    def cost(self, other: "ThresholdTest", pure: bool) -> Fraction:
+    def cost(self, other: "ThresholdTest", accounting: str) -> Fraction:
         """Return Δ/threshold scale + 2Δ/query scale, where Δ is the largest change of any compared value."""
         if (self.threshold_scale, self.query_scale) != (other.threshold_scale, other.query_scale):
             raise DifferentPathsError("paths differ: neighboring tables test with noise of other scales")
@@ -64,7 +72,12 @@ class ThresholdTest:
             raise DifferentPathsError("paths differ: neighboring tables make another number of tests")
         move = max((abs(a - b) for a, b in zip(self.values, other.values, strict=True)), default=0)
         epsilon = move / Fraction(self.threshold_scale) + 2 * move / Fraction(self.query_scale)
-        return epsilon if pure else epsilon * epsilon / 2
+        return epsilon if accounting == PURE else _pure_cost(epsilon, accounting)
+
+
+def _pure_cost(epsilon: Fraction, accounting: str) -> Fraction:
+    """Return what pure ε costs: ε²/2 in zCDP, μ²/2 of the equivalent Gaussian noise otherwise."""
+    return epsilon**2 / 2 if accounting == ZCDP else Fraction(mu_of_pure(float(epsilon))) ** 2 / 2
 
 
 class NoiseScript:
@@ -83,12 +96,12 @@ class NoiseScript:
         """Return a script for the neighboring table, which gets the outputs of this run."""
         return NoiseScript(self._answers, self)
 
-    def cost(self, other: "NoiseScript", pure: bool) -> Fraction:
-        """Return what both runs cost together: ε if pure, else ρ."""
+    def cost(self, other: "NoiseScript", accounting: str) -> Fraction:
+        """Return what both runs cost together: ε, ρ or μ²/2, by the accounting."""
         if (len(self.draws), len(self.tests)) != (len(other.draws), len(other.tests)):
             raise DifferentPathsError("paths differ: neighboring tables draw another number of times")
-        draws = (a.cost(b, pure) for a, b in zip(self.draws, other.draws, strict=True))
-        tests = (a.cost(b, pure) for a, b in zip(self.tests, other.tests, strict=True))
+        draws = (a.cost(b, accounting) for a, b in zip(self.draws, other.draws, strict=True))
+        tests = (a.cost(b, accounting) for a, b in zip(self.tests, other.tests, strict=True))
         return sum((*draws, *tests), Fraction(0))
 
     def _add(self, law: str, values: IntArray, scale: float) -> IntArray:

@@ -57,6 +57,12 @@ OPTIONS = {
         GUARANTEE,
         default="replace",
     ),
+    "accounting": Option(
+        str,
+        "gaussian (the default), or zcdp: the accounting of the budget that will be charged.",
+        GUARANTEE,
+        default="",
+    ),
     "failure_probability": Option(
         float, "The probability with which the promised error may fail.", GUARANTEE, default=0.05
     ),

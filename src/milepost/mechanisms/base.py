@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Generic, Protocol, Self, TypeAlias, TypeVar
 
 import numpy as np
@@ -10,9 +10,9 @@ import numpy as np
 from milepost._typing import AnyArray, FloatArray, IntArray
 from milepost.errors import MilepostError, warn
 from milepost.mechanisms.coordinate.piecewise_linear import PiecewiseLinear, in_cache_blocks, sum_at
-from milepost.mechanisms.totals import Total, check_total
-from milepost.privacy.guarantee import Guarantee
-from milepost.privacy.noise import check_scale
+from milepost.mechanisms.totals import Total, check_total, check_total_scale
+from milepost.privacy.guarantee import ZCDP, Guarantee
+from milepost.privacy.noise import MAX_DRAWS, check_scale
 from milepost.privacy.protected_change import ProtectedChange
 from milepost.spaces.embeddings.embedding import QUANTUM_BITS, CategoryBlock, Embedding
 from milepost.spaces.queries import Queries
@@ -30,7 +30,8 @@ class Prediction:
     error: 95 % half-width of one answer. rms: standard deviation of an answer. uniform: 95 % half-width of all answers
     at once. cells: number of cells of all coordinates together. size: approximate bytes of the file. details: more
     numbers, by name. coordinates: D, the number of embedding coordinates of the space. draws: of noise, for all groups
-    together and at most; each takes about 10 µs of a processor.
+    together and at most; each takes about 10 µs of a processor. accounting: how the guarantee is spent, "pure",
+    "gaussian" or "zcdp".
     """
 
     mechanism: str
@@ -42,6 +43,7 @@ class Prediction:
     details: dict[str, float | int | str] = field(default_factory=dict)
     coordinates: int | None = None
     draws: int | None = None
+    accounting: str = ""
 
 
 def session_name(mechanism: str, queries: int) -> str:
@@ -277,9 +279,12 @@ class Design(ABC, Generic[Exact, Released]):
         return self.add_noise(statistic, group, lambda: Total.draw(exact, self.total_scale, self.pure))
 
     def check_scales(self) -> None:
-        """Refuse noise that integers cannot hold."""
-        for scale in (*self.scales, *([self.total_scale] if self.total_scale else ())):
+        """Refuse noise that integers cannot hold, or more of it than the accounting allows for."""
+        if (self.draws or 0) > MAX_DRAWS:
+            raise MilepostError(f"a release may draw {MAX_DRAWS:,} numbers of noise at most, got {self.draws:,}")
+        for scale in self.scales:
             check_scale(scale)
+        check_total_scale(self.total_scale, self.pure)
 
 
 @dataclass(frozen=True, eq=False)
@@ -353,7 +358,9 @@ class Mechanism(ABC, Generic[Public, AnyDesign]):
     A subclass has to give:
 
     - `name`, by which users, files and reports know it, and `pure`: whether it spends pure ε whatever δ is (a ledger
-      then charges ε alone), rather than ρ-zCDP where δ > 0.
+      then charges ε alone).
+    - `all_gaussian`, if all of its noise is Gaussian where δ > 0: it then spends μ²/2, by the exact curve of Gaussian
+      noise; else it spends ρ-zCDP. The guarantee that a design gets has the right one as its `budget`.
     - `statistic`: the class of what it releases. `SlopeCounts`, `HatSags` and `NoisySums` can be used as they are;
       another class declares the limits of its file, and loads it.
     - `design`: the public numbers of a release, a `Design` whose `add_noise` adds the noise. How large the noise has
@@ -371,6 +378,24 @@ class Mechanism(ABC, Generic[Public, AnyDesign]):
     pure: bool
     statistic: type[NoisyStatistic]
 
+    @property
+    def all_gaussian(self) -> bool:
+        """Whether all of its noise is Gaussian where δ > 0; a subclass declares that beside its `design`."""
+        return False
+
+    def accounted(self, guarantee: Guarantee) -> Guarantee:
+        """Return the guarantee as this mechanism spends it.
+
+        ε alone if it is `pure`; in zCDP where δ > 0 and not all of its noise is Gaussian. A subclass that has another
+        `design` does not inherit `all_gaussian`, which is about the noise of that design.
+        """
+        if guarantee.pure or self.pure:
+            return replace(guarantee, delta=0.0)
+        methods = ("design", "all_gaussian")
+        owner = next(cls for cls in type(self).__mro__ if any(method in vars(cls) for method in methods))
+        declared = "all_gaussian" in vars(owner) and self.all_gaussian
+        return guarantee if declared else replace(guarantee, accounting=ZCDP)
+
     def check(self, change: ProtectedChange, guarantee: Guarantee) -> None:
         """Refuse a change or a guarantee that this mechanism cannot give; by default it gives all."""
 
@@ -383,7 +408,7 @@ class Mechanism(ABC, Generic[Public, AnyDesign]):
         self.check(change, guarantee)
         if not n > 0:
             raise MilepostError("the statistic has no records; at least one is needed")
-        design = self.design(public, n, change, guarantee)
+        design = self.design(public, n, change, self.accounted(guarantee))
         design.check_scales()
         return design
 

@@ -102,6 +102,13 @@ def capable_names(change: ProtectedChange, guarantee: Guarantee, query: bool) ->
     return result
 
 
+def check_accounting(name: str, guarantee: Guarantee) -> None:
+    """Refuse a card whose guarantee is spent in a way that its mechanism does not have."""
+    spent = _registered[name].accounted(guarantee)
+    if not spent.pure and spent.accounting != guarantee.accounting:
+        raise MilepostError(f"the file's card has accounting {guarantee.accounting!r}, which {name} does not have")
+
+
 def spends_epsilon(name: str) -> bool:
     """Return whether a mechanism spends pure ε whatever δ is; of one that is not registered, the weaker is assumed."""
     return name in _registered and _registered[name].pure

@@ -14,17 +14,22 @@ import numpy as np
 
 from milepost._typing import FloatArray, IntArray
 from milepost.errors import MilepostError
-from milepost.privacy.noise import gaussian, gaussian_tail, laplace, laplace_tail
+from milepost.privacy.noise import check_scale, gaussian, gaussian_deviation, gaussian_tail, laplace, laplace_tail
 from milepost.privacy.protected_change import ProtectedChange
 from milepost.storage.file_limits import FLAG, INTEGERS, SCALE, ParameterLimits, RecordLimit, TensorLimits
 
 ROUNDS = 6  # of narrowing half-widths; they are valid after every round
+FINENESS = 64  # Gaussian noise is added to this multiple of the total, beside whose scale η is small
+ROUNDING = 1 / math.sqrt(12)  # the standard deviation of rounding to a whole number
 FALSE_DETECTION_RATE = 0.01  # probability that an empty group looks like one with people in it
 
 
 @dataclass(frozen=True)
 class Total:
-    """The number of records of one group, or their weight in steps. scale: of its noise; 0 where it is public."""
+    """The number of records of one group, or their weight in steps.
+
+    scale: of its noise: b of Laplace noise if pure, else the standard deviation, with rounding; 0 where it is public.
+    """
 
     value: int
     scale: float = 0.0
@@ -34,10 +39,22 @@ class Total:
 
     @classmethod
     def draw(cls, exact: int, scale: float, pure: bool) -> Self:
-        """Return the exact total where the scale is 0, else a noisy one."""
+        """Return the exact total where the scale is 0, else a noisy one. scale: b, or σ unless pure."""
         if not scale:
             return cls(exact)
-        return cls(int((laplace if pure else gaussian)(np.array([exact]), scale)[0]), scale, pure)
+        if pure:
+            value = int(laplace(np.array([exact]), scale)[0])
+        else:  # finely, then rounded to a whole number
+            noisy = int(gaussian(np.array([FINENESS * exact]), FINENESS * scale)[0])
+            value = (noisy + FINENESS // 2) // FINENESS
+        return cls.of(value, scale, pure)
+
+    @classmethod
+    def of(cls, value: int, scale: float, pure: bool) -> Self:
+        """Return a total with noise of this scale, as `draw` takes it; 0 for a public one."""
+        if not scale or pure:
+            return cls(value, scale, pure)
+        return cls(value, math.hypot(gaussian_deviation(FINENESS * scale) / FINENESS, ROUNDING))
 
     @property
     def public(self) -> bool:
@@ -111,6 +128,12 @@ class Total:
         if tensors["total"].shape != (1,) or not law["scale"] > 0:
             raise MilepostError("the file's total does not fit its card")
         return cls(int(tensors["total"][0]), law["scale"], law["pure"])
+
+
+def check_total_scale(scale: float, pure: bool) -> None:
+    """Refuse noise on the total that integers cannot hold; 0 is no noise."""
+    if scale:
+        check_scale(scale if pure else FINENESS * scale)
 
 
 def check_total(exact: int, n: int, change: ProtectedChange) -> None:

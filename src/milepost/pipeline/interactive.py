@@ -3,7 +3,7 @@
 import json
 import os
 from contextlib import AbstractContextManager, nullcontext, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -13,9 +13,9 @@ from milepost.ingest.batches import Columns
 from milepost.ingest.row_attributes import Role, RowColumns
 from milepost.ingest.table import Table
 from milepost.mechanisms.paper.margins import check_game
-from milepost.mechanisms.registry import AUTO, AnyMechanism
+from milepost.mechanisms.registry import AUTO, AnyMechanism, mechanism_named
 from milepost.pipeline.open_table import open_table
-from milepost.pipeline.release import Size, charges, run_release, size_release, warn_large_error
+from milepost.pipeline.release import Size, accounting_of, charges, run_release, size_release, warn_large_error
 from milepost.pipeline.selection import (
     ANY_POINT,
     SESSIONS,
@@ -107,14 +107,18 @@ def interactive(
     require_space(space)
     check_oblivious(space)
     row_columns = RowColumns(None, (), privacy_unit, contributions, row_weights, max_row_weight)
-    guarantee, change = Guarantee(epsilon, delta), row_columns.change(neighbors)
+    guarantee = Guarantee(epsilon, delta, accounting=accounting_of(ledger, dataset))
+    change = row_columns.change(neighbors)
     check_game(max_queries, failure_probability)
     sessions = tuple(name for name in SESSIONS if mechanism in (AUTO, name))
     possible = candidates(space, None, AUTO if sessions else mechanism, failure_probability)
     if sessions:
         possible = possible.only(set(possible.coordinate) - set(SESSIONS) if mechanism == AUTO else ())
     if ledger is not None and mechanism == AUTO and not guarantee.pure:
-        possible = possible.spending_rho
+        possible = possible.charged_as(guarantee.accounting)
+        sessions = tuple(
+            name for name in sessions if mechanism_named(name, failure_probability).accounted(guarantee) == guarantee
+        )
     table = open_table(data, space, change, columns, row_columns)
     opening = SessionOpening(
         table, guarantee, max_queries, failure_probability, sessions, *possible.feasible(change, guarantee)
@@ -127,12 +131,15 @@ def interactive(
         if session_store is not None and log is not None and stored is not None:
             check_card(stored.card, session_store.path)
             check_charge(stored.card, session_store.path, ledger, dataset)
+            begun = Guarantee.from_json(stored.card["guarantee"])
+            if begun.pure == guarantee.pure:  # else `resume` refuses
+                opening = replace(opening, guarantee=replace(guarantee, accounting=begun.accounting))
             session = opening.resume(session_store, stored, mechanism_name(mechanism), n)
             session.go_on(log)
             return session
         if session_store is not None:
             store_key(session_store.path, create=True)
-        cost = charges(guarantee, change, n, opening.pure)
+        cost = charges(opening.accounted, change, n)
         with spending(ledger, dataset, cost, mechanism_name(mechanism), protects=change.protects) as charge:
             return opening.begin(session_store, log, n, charge)
 
@@ -191,7 +198,7 @@ def stored_call(store: str | os.PathLike[str]) -> tuple[Space, dict[str, Any]]:
     card = stored_card(store)
     check_card(card, Path(store))
     change = card["change"]
-    arguments = card["guarantee"] | {
+    arguments = {name: card["guarantee"][name] for name in ("epsilon", "delta")} | {
         "max_queries": card["max_queries"],
         "failure_probability": card["failure_probability"],
     }
@@ -274,9 +281,12 @@ class SessionOpening:
     refused: dict[str, str]
 
     @property
-    def pure(self) -> bool:
-        """Return whether all mechanisms that may be chosen spend ε whatever δ is."""
-        return self.feasible.pure and not self.sessions
+    def accounted(self) -> Guarantee:
+        """Return the guarantee as the mechanisms that may be chosen spend it."""
+        if not self.sessions:
+            return self.feasible.accounted(self.guarantee)
+        spent = {mechanism_named(name, self.failure_probability).accounted(self.guarantee) for name in self.sessions}
+        return spent.pop() if len(spent) == 1 else self.guarantee
 
     def choose(self, n: int, guarantee: Guarantee) -> SessionChoice | None:
         """Return the session with the smallest error; None where a synopsis is better."""
@@ -316,10 +326,11 @@ class SessionOpening:
         else:
             warn_large_error(choice, table, size.total, size.left)
             started = choice.begin(table, size.total, drawing)
-            session = self._session(started, store)
+            session = self._session(started, store, choice)
             details = {"total": started.total, "variant": choice.space.to_json(), "numbers": choice.numbers}
             card, content = self._card(session.mechanism, size) | arguments | details, None
         if log is not None:
+            card |= {"accounting": session.guarantee.accounting}  # as it is spent; the guarantee is as it was asked for
             log.begin(StoredSession(card, fingerprint.expected, content))
         return session
 
@@ -336,7 +347,7 @@ class SessionOpening:
         if stored.synopsis is not None:
             table.total()  # reads all rows, to compare the table's fingerprint
             return self._synopsis_session(_synopsis(stored.synopsis), store)
-        left = Guarantee(**card["left"])
+        left = Guarantee.from_json(card["left"])
         variant = space_from_json(card["variant"], {})  # with the number of directions chosen then
         choices, refused = self._choices(variant, card["size"], left, (card["mechanism"],))
         if not choices:
@@ -346,7 +357,8 @@ class SessionOpening:
                 f"{path} holds a session of another version of milepost, or of a computer that calculates otherwise: "
                 "its noise would not be the same; go on with that one"
             )
-        return self._session(choices[0].begin(table, card["size"], _no_noise, card["total"]), store)
+        choice = choices[0]
+        return self._session(choice.begin(table, card["size"], _no_noise, card["total"]), store, choice)
 
     def _card(self, mechanism: str, size: Size) -> dict[str, Any]:
         """Return all that is public about the session."""
@@ -367,23 +379,25 @@ class SessionOpening:
         table = self.table
         now = {
             "space": json.loads(json.dumps(table.space.to_json())),
-            "guarantee": self.guarantee.to_json(),
+            "guarantee": self.guarantee,
             "change": table.change.to_json(),
             "max_queries": self.max_queries,
             "failure_probability": self.failure_probability,
             "mechanism": card["mechanism"] if mechanism == AUTO else mechanism,
             "n": card["n"] if n is None else n,
         }
-        return {name: (value, card[name]) for name, value in now.items()}
+        then = card | {"guarantee": Guarantee.from_json(card["guarantee"])}
+        return {name: (value, then[name]) for name, value in now.items()}
 
-    def _session(self, started: StartedSession, store: Store | None) -> Session:
-        return Session(started.engine, self.guarantee, self.table.change, started.n, store)
+    def _session(self, started: StartedSession, store: Store | None, choice: SessionChoice) -> Session:
+        spent = choice.mechanism.accounted(self.guarantee)
+        return Session(started.engine, spent, self.table.change, started.n, store)
 
     def _synopsis_session(self, synopsis: Synopsis, store: Store | None) -> Session:
         def engine() -> Engine:
             return SynopsisEngine(synopsis)
 
-        return Session(engine, self.guarantee, self.table.change, synopsis.n, store)
+        return Session(engine, synopsis.guarantee, self.table.change, synopsis.n, store)
 
 
 def _no_noise() -> None:

@@ -155,7 +155,7 @@ class NearestGroup(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             n=self.n,
             failure_probability=self.failure_probability,
         )
-        return self._set_fitted(synopsis, spent)
+        return self._set_fitted(synopsis, [*spent[:-1], synopsis.guarantee])  # as the mechanism has spent it
 
     def predict(self, X: Any) -> AnyArray:  # noqa: N803
         """Return the nearest class of each row; this costs no privacy.

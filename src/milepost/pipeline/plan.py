@@ -25,7 +25,7 @@ from milepost.pipeline.selection import (
     no_choice,
     session_choices,
 )
-from milepost.privacy.guarantee import MAX_EPSILON, MIN_EPSILON, Guarantee
+from milepost.privacy.guarantee import ACCOUNTING_NAMES, MAX_EPSILON, MIN_EPSILON, Guarantee
 from milepost.privacy.protected_change import ProtectedChange
 from milepost.spaces.base import Space, require_space
 from milepost.statistics.sketch import MAX_TOTAL
@@ -113,8 +113,8 @@ class Plan:
 
     @cached_property
     def notes(self) -> list[str]:
-        """Return what the tables leave out, such as promises no better than the diameter and the n that would help."""
-        result = []
+        """Return what the tables leave out: the accounting, and promises no better than the diameter."""
+        result = [self._accounting_note]
         for prediction in self.predictions:
             if float(prediction.details.get("alpha", 0)) >= self.space.diameter:
                 rows = self._rows_for(prediction.mechanism)
@@ -122,6 +122,15 @@ class Plan:
                 promise = f"its promise α is no better than the diameter, {self.space.diameter:g}"
                 result.append(f"{prediction.mechanism}: {promise}; {then}")
         return result + [f"{name}: {reason}" for name, reason in self.refused.items()]
+
+    @property
+    def _accounting_note(self) -> str:
+        """Return how each mechanism spends the guarantee."""
+        names: dict[str, list[str]] = {}
+        for prediction in self.predictions:
+            names.setdefault(prediction.accounting, []).append(prediction.mechanism.split(",")[0])
+        parts = [f"{ACCOUNTING_NAMES[key]} ({', '.join(dict.fromkeys(names[key]))})" for key in names]
+        return f"accounting: {'; '.join(parts)}"
 
     def _rows_for(self, mechanism: str) -> int | None:
         """Return about the minimum n, to two digits, at which a mechanism promises less than the diameter."""
@@ -166,6 +175,7 @@ def plan(
     neighbors: str = "replace",
     groups: int | None = None,
     contributions: int = 1,
+    accounting: str = "",
 ) -> Plan:
     """Predict the error of every mechanism, without data.
 
@@ -193,6 +203,8 @@ def plan(
         The number of groups of about equal size. Errors are those of one group.
     contributions : int
         The largest number of rows of one person.
+    accounting : {"gaussian", "zcdp"}, optional
+        That of the budget that will be charged, if it is "zcdp": Gaussian noise is then a little larger.
 
     Returns
     -------
@@ -222,7 +234,7 @@ def plan(
         check_oblivious(space)
 
     def at(n: int, epsilon: float, names: Collection[str] | None = None) -> Plan:
-        guarantee = Guarantee(epsilon, delta)
+        guarantee = Guarantee(epsilon, delta, accounting=accounting)
         feasible, refused = possible.only(names).feasible(change, guarantee)
         choices, unfit = feasible.choices(max(1, n // (groups or 1)), change, guarantee)
         predictions = [choice.prediction for choice in choices]

@@ -26,7 +26,7 @@ from milepost.pipeline.selection import (
     no_choice,
 )
 from milepost.privacy.accounting.ledger import Ledger, spending
-from milepost.privacy.guarantee import Guarantee
+from milepost.privacy.guarantee import PURE, Guarantee
 from milepost.privacy.noise import laplace
 from milepost.privacy.protected_change import SLACK, ProtectedChange
 from milepost.spaces.base import Space, require_space
@@ -96,8 +96,9 @@ def release(
     failure_probability : float
         The probability with which a promised error may fail. A mechanism object has its own.
     ledger, dataset : Ledger and str, optional
-        The ledger that is charged before the table is read, and the name of the budget. With δ > 0, ``"auto"`` then
-        leaves out mechanisms that spend pure ε, which would cost a budget in ρ many times more.
+        The ledger that is charged before the table is read, and the name of the budget. With δ > 0, the noise is
+        calibrated by the accounting of that budget, and ``"auto"`` leaves out mechanisms that spend pure ε, which
+        would cost many times more, and those that the accounting cannot count.
 
     Returns
     -------
@@ -121,15 +122,16 @@ def release(
     """
     require_space(space)
     row_columns = RowColumns(groups, labels, privacy_unit, contributions, row_weights, max_row_weight)
-    guarantee, change = Guarantee(epsilon, delta), row_columns.change(neighbors)
+    guarantee = Guarantee(epsilon, delta, accounting=accounting_of(ledger, dataset))
+    change = row_columns.change(neighbors)
     possible = candidates(space, queries, mechanism, failure_probability)
     if ledger is not None and mechanism == "auto" and not guarantee.pure:
-        possible = possible.spending_rho
+        possible = possible.charged_as(guarantee.accounting)
     feasible, refused = possible.feasible(change, guarantee)
     if feasible.empty:
         raise no_choice(refused, possible.others(change, guarantee))
     table = open_table(data, space, change, columns, row_columns, stream=True)
-    cost = charges(guarantee, change, n, feasible.pure)
+    cost = charges(feasible.accounted(guarantee), change, n)
     with spending(ledger, dataset, cost, mechanism_name(mechanism), protects=change.protects) as charge:
         if table.single_pass:  # how it is read cannot wait for the number of its rows
             expected = group_size(change.weight(n or EXPECTED_ROWS), change)
@@ -141,13 +143,23 @@ def release(
         return run_release(table, feasible, size, guarantee, charge.drawn)
 
 
-def charges(guarantee: Guarantee, change: ProtectedChange, n: int | None, pure: bool) -> list[Guarantee]:
-    """Return the guarantees that a release charges to a ledger. pure: whether it spends ε whatever δ is."""
-    whole = replace(guarantee, delta=0.0) if pure else guarantee
-    if change.public_total or n is not None or whole.pure:
-        return [whole]
+def accounting_of(ledger: Ledger | None, dataset: str | None) -> str:
+    """Return the accounting of the budget that a guarantee with δ > 0 is charged to; empty for the default."""
+    if not isinstance(ledger, Ledger) or dataset is None:
+        return ""
+    try:
+        accounting = ledger.account(dataset).accounting
+    except MilepostError:  # nothing can be charged there, which the charge itself reports
+        return ""
+    return "" if accounting == PURE else accounting
+
+
+def charges(guarantee: Guarantee, change: ProtectedChange, n: int | None) -> list[Guarantee]:
+    """Return the guarantees that a release charges to a ledger. guarantee: as the mechanism spends it."""
+    if change.public_total or n is not None or guarantee.pure:
+        return [guarantee]
     spent = SIZE_SHARE * guarantee.epsilon
-    return [Guarantee(spent), replace(whole, epsilon=guarantee.epsilon - spent)]
+    return [Guarantee(spent), replace(guarantee, epsilon=guarantee.epsilon - spent)]
 
 
 @dataclass(frozen=True)
@@ -251,10 +263,11 @@ def run_release(
     best = best_choice(feasible, n, change, size.left)
     spend = best.prepare(table)
     warn_large_error(best, table, n, size.left)
+    spent = best.mechanism.accounted(guarantee)
     drawing()
     if change.public_total:
-        return Synopsis(best.space, spend()[0], guarantee, change, n, best.queries)
-    return counted_synopsis(best.space, spend(), table.row_columns.labels, guarantee, change, best.queries)
+        return Synopsis(best.space, spend()[0], spent, change, n, best.queries)
+    return counted_synopsis(best.space, spend(), table.row_columns.labels, spent, change, best.queries)
 
 
 def warn_large_error(choice: Choice | SessionChoice, table: Table, n: int, guarantee: Guarantee) -> None:

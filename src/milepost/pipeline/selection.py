@@ -51,14 +51,15 @@ class CoordinateChoice:
     """A mechanism on embedding coordinates, as many as suit it (Remark 7.1)."""
 
     mechanism: CoordinateMechanism
+    accounting: str
     space: Space
     design: CoordinateDesign
     queries: ClassVar[None] = None
 
     @property
     def prediction(self) -> Prediction:
-        """Return the error to expect, and the number of draws."""
-        return replace(self.design.prediction, draws=self.design.draws)
+        """Return the error to expect, the number of draws and the accounting."""
+        return replace(self.design.prediction, draws=self.design.draws, accounting=self.accounting)
 
     @property
     def error(self) -> float:
@@ -85,14 +86,15 @@ class QueryChoice:
     """A mechanism on exact distances to given queries."""
 
     mechanism: QueryMechanism
+    accounting: str
     space: Space
     queries: Queries
     design: QueryDesign
 
     @property
     def prediction(self) -> Prediction:
-        """Return the error to expect, and the number of draws."""
-        return replace(self.design.prediction, draws=self.design.draws)
+        """Return the error to expect, the number of draws and the accounting."""
+        return replace(self.design.prediction, draws=self.design.draws, accounting=self.accounting)
 
     @property
     def error(self) -> float:
@@ -145,15 +147,22 @@ class Candidates:
         capable = [name for query in kinds for name in capable_names(change, guarantee, query)]
         return [name for name in capable if name not in self.coordinate | self.query]
 
-    @property
-    def pure(self) -> bool:
-        """Return whether all of them spend ε whatever δ is."""
-        return all(mechanism.pure for mechanism in (self.coordinate | self.query).values())
+    def accounted(self, guarantee: Guarantee) -> Guarantee:
+        """Return the guarantee as they spend it; as it is given where they differ, or there is none.
 
-    @property
-    def spending_rho(self) -> "Candidates":
-        """Return the candidates that spend ρ where δ > 0."""
-        return self.only({name for name, mechanism in (self.coordinate | self.query).items() if not mechanism.pure})
+        Those of a release that is charged do not differ: one is named, or `charged_as` has left the others out.
+        """
+        spent = {mechanism.accounted(guarantee) for mechanism in (self.coordinate | self.query).values()}
+        return spent.pop() if len(spent) == 1 else guarantee
+
+    def charged_as(self, accounting: str) -> "Candidates":
+        """Return the candidates that spend a guarantee with δ > 0 as a ledger of this accounting counts it.
+
+        The others spend pure ε, which would cost many times more, or cannot be charged at all.
+        """
+        guarantee = Guarantee(1.0, 1e-6, accounting=accounting)
+        mechanisms = self.coordinate | self.query
+        return self.only({name for name in mechanisms if mechanisms[name].accounted(guarantee) == guarantee})
 
     @property
     def single_statistic(self) -> bool:
@@ -216,18 +225,21 @@ class Candidates:
         mechanism, queries = self.query[name], self.queries
         if queries is None:
             raise MilepostError(f"{name} answers given points only")
-        return QueryChoice(mechanism, self.space, queries, mechanism.predict(queries, n, change, guarantee))
+        design, accounting = mechanism.predict(queries, n, change, guarantee), mechanism.accounted(guarantee).accounting
+        return QueryChoice(mechanism, accounting, self.space, queries, design)
 
     def _may_beat(self, best: Choice, name: str, n: int, change: ProtectedChange, guarantee: Guarantee) -> bool:
         """Return whether a mechanism's lower bound is not above the error of the best so far, in some size."""
         limit, _ = self._rank(best)
         if name in self.query:
             mechanism, queries = self.query[name], self.queries
-            bound = 0.0 if queries is None else mechanism.error_bound(queries, n, change, guarantee)
+            accounted = mechanism.accounted(guarantee)
+            bound = 0.0 if queries is None else mechanism.error_bound(queries, n, change, accounted)
             return self._promise(bound, any_point=False) <= limit
+        coordinate = self.coordinate[name]
         for variant in self.space.size_variants(n):
             embedding = variant.embedding
-            bound = self.coordinate[name].error_bound(embedding, n, change, guarantee)
+            bound = coordinate.error_bound(embedding, n, change, coordinate.accounted(guarantee))
             if self._promise(bound, any_point=True) <= limit:
                 return True
             if self._promise(bound - embedding.bias, any_point=True) > limit:
@@ -241,10 +253,10 @@ class Candidates:
 
     @property
     def _max_error(self) -> float:
-        return self.space.diameter * (1 - 1e-6)
+        return (self.space.diameter if self.queries is None else self.queries.max_range) * (1 - 1e-6)
 
     def _rank(self, choice: Choice) -> tuple[float, float]:
-        """Return the promised error and, among promises no better than the diameter, the noise."""
+        """Return the promised error and, among promises no better than the range of distances, the noise."""
         error, rms = choice.error, choice.design.rms
         noise = math.inf if rms is None else rms
         return self._promise(error, choice.queries is None), noise if error >= self._max_error else 0.0
@@ -334,7 +346,7 @@ def coordinate_choice(
         design = mechanism.predict(embedding, n, change, guarantee)
         return design.error, design
 
-    return CoordinateChoice(mechanism, *best_size(space, n, promise, WORTH))
+    return CoordinateChoice(mechanism, mechanism.accounted(guarantee).accounting, *best_size(space, n, promise, WORTH))
 
 
 def check_oblivious(space: Space) -> None:
@@ -371,6 +383,7 @@ class StartedSession:
 class GameChoice:
     """The interactive game of Theorem 1, on as many embedding coordinates as suit it."""
 
+    mechanism: ClassVar[AnyMechanism] = Tangents()
     space: Space
     margins: Margins
     prediction: Prediction
@@ -404,6 +417,7 @@ class GameChoice:
 class FieldChoice:
     """Correlated noise on exact distances."""
 
+    mechanism: ClassVar[AnyMechanism] = Field()
     space: Space
     noise: FieldNoise
     prediction: Prediction
@@ -432,7 +446,7 @@ class FieldChoice:
             drawing()
             noisy_total = Total.draw(source.total, self.noise.split.total, pure=False)
         else:
-            noisy_total = Total(total, self.noise.split.total)
+            noisy_total = Total.of(total, self.noise.split.total, pure=False)
         size, value = noisy_total.size, noisy_total.value
         return StartedSession(lambda: FieldEngine(source, self.space, self.noise, noisy_total), size, value)
 
@@ -454,8 +468,11 @@ def session_choices(
     refused: dict[str, str] = {}
     for name in names:
         try:
-            mechanism_named(name, failure_probability).check(change, guarantee)
-            choices.append(SESSIONS[name](space, n, change, guarantee, max_queries, failure_probability))
+            mechanism = mechanism_named(name, failure_probability)
+            mechanism.check(change, guarantee)
+            accounted = mechanism.accounted(guarantee)
+            choice = SESSIONS[name](space, n, change, accounted, max_queries, failure_probability)
+            choices.append(replace(choice, prediction=replace(choice.prediction, accounting=accounted.accounting)))
         except MilepostError as reason:
             refused[name] = str(reason)
     choices.sort(key=lambda choice: choice.error)

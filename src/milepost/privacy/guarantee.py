@@ -1,4 +1,4 @@
-"""Guarantees (ε, δ), their equivalents in zCDP, and the conversions between the two."""
+"""Guarantees (ε, δ), what mechanisms may spend for them, and the conversions between (ε, δ) and ρ-zCDP."""
 
 import math
 from collections.abc import Callable
@@ -6,8 +6,13 @@ from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import Any
 
+from milepost._validation import did_you_mean
 from milepost.errors import MilepostError
+from milepost.privacy.gaussian_curve import mu_of
 
+PURE, GAUSSIAN, ZCDP = "pure", "gaussian", "zcdp"
+ACCOUNTINGS = (GAUSSIAN, ZCDP)  # of guarantees with δ > 0
+ACCOUNTING_NAMES = {PURE: "pure ε", GAUSSIAN: "exact Gaussian curve", ZCDP: "zCDP"}
 MIN_EPSILON = 1e-9
 MAX_EPSILON = 1e3
 
@@ -16,8 +21,9 @@ MAX_EPSILON = 1e3
 class Guarantee:
     """A differential privacy guarantee: (ε, δ), or pure ε when δ = 0.
 
-    Mechanisms spend a guarantee with δ > 0 as ρ-zCDP (`rho`), and a pure guarantee as ε; `budget` is the number of
-    the two that adds up when mechanisms are composed.
+    Mechanisms spend a pure guarantee as ε. With δ > 0, mechanisms whose noise is all Gaussian spend μ (`mu`), by the
+    exact curve of Gaussian noise; others spend ρ-zCDP (`rho`), which implies less for the same noise. `budget` is the
+    number that adds up when mechanisms are composed.
 
     Parameters
     ----------
@@ -27,24 +33,27 @@ class Guarantee:
         The privacy parameter δ: 0 for pure ε, otherwise at least 1e-100 and less than 1.
     images : int, default 1
         How many images one record may change at once; they share the guarantee (Remark 8.1 of the paper).
+    accounting : {"gaussian", "zcdp"}, optional
+        How a guarantee with δ > 0 is spent: as μ, which is the default, or as ρ. With δ = 0 it is always "pure".
 
     Raises
     ------
     MilepostError
-        If `epsilon` or `delta` is not a number within these limits.
+        If `epsilon` or `delta` is not a number within these limits, or `accounting` is not one of these words.
 
     Examples
     --------
     >>> import milepost as mp
     >>> mp.Guarantee(1.0).pure
     True
-    >>> round(mp.Guarantee(1.0, 1e-6).rho, 5)
-    0.02436
+    >>> round(mp.Guarantee(1.0, 1e-6).mu, 5), round(mp.Guarantee(1.0, 1e-6).rho, 5)
+    (0.2367, 0.02436)
     """
 
     epsilon: float
     delta: float = 0.0
     images: int = 1
+    accounting: str = ""
 
     def __post_init__(self) -> None:
         for name in ("epsilon", "delta"):
@@ -61,6 +70,10 @@ class Guarantee:
             )
         if 0 < self.delta < 1e-100:
             raise MilepostError(f"delta= must be 0 or at least 1e-100, got {self.delta:g}. Use 0 for pure epsilon.")
+        if self.accounting not in ("", *ACCOUNTINGS) and not (self.pure and self.accounting == PURE):
+            hint = did_you_mean(self.accounting, ACCOUNTINGS)
+            raise MilepostError(f"accounting= must be one of {', '.join(ACCOUNTINGS)}, got {self.accounting!r}{hint}")
+        object.__setattr__(self, "accounting", PURE if self.pure else self.accounting or GAUSSIAN)
 
     @property
     def pure(self) -> bool:
@@ -75,14 +88,26 @@ class Guarantee:
         return rho_of(self.epsilon, self.delta) / self.images**2
 
     @property
+    def mu(self) -> float:
+        """Return a μ, never too large, for which μ-Gaussian noise of `images` at once implies (ε, δ); refuse δ = 0."""
+        if self.pure:
+            raise MilepostError("a guarantee with delta=0 has no mu. It is spent as epsilon: use its epsilon.")
+        return mu_of(self.epsilon, self.delta) / self.images
+
+    @property
     def epsilon_each(self) -> float:
         """Return the ε that one image may cost: s images together cost at most s times that."""
         return self.epsilon / self.images
 
     @property
     def budget(self) -> float:
-        """Return the number that adds up when mechanisms are composed: ε when pure, ρ otherwise."""
-        return self.epsilon_each if self.pure else self.rho
+        """Return the number that adds up when mechanisms are composed: ε when pure, else μ²/2, or ρ in zCDP.
+
+        Gaussian noise of scale σ spends Δ²/(2σ²) of the latter two.
+        """
+        if self.pure:
+            return self.epsilon_each
+        return self.mu**2 / 2 if self.accounting == GAUSSIAN else self.rho
 
     def for_each(self, images: int) -> "Guarantee":
         """Return this guarantee for records that change several images at once.
@@ -104,15 +129,27 @@ class Guarantee:
         """
         return replace(self, images=images)
 
-    def to_json(self) -> dict[str, float]:
-        """Return the guarantee as a card stores it: a dict with `epsilon` and `delta`.
+    def to_json(self) -> dict[str, Any]:
+        """Return the guarantee as a card stores it: a dict with `epsilon` and `delta`, and `accounting` if δ > 0.
 
         Examples
         --------
         >>> Guarantee(1.0, 1e-6).to_json()
-        {'epsilon': 1.0, 'delta': 1e-06}
+        {'epsilon': 1.0, 'delta': 1e-06, 'accounting': 'gaussian'}
         """
-        return {"epsilon": self.epsilon, "delta": self.delta}
+        accounting = {} if self.pure else {"accounting": self.accounting}
+        return {"epsilon": self.epsilon, "delta": self.delta} | accounting
+
+    @classmethod
+    def from_json(cls, fields: dict[str, Any]) -> "Guarantee":
+        """Return the guarantee that `to_json` described; cards without `accounting` are older, and spent ρ.
+
+        Examples
+        --------
+        >>> Guarantee.from_json({"epsilon": 1.0, "delta": 1e-6}).accounting
+        'zcdp'
+        """
+        return cls(**({"accounting": ZCDP} | fields))
 
     def __str__(self) -> str:
         return f"ε = {self.epsilon:g}" if self.pure else f"ε = {self.epsilon:g}, δ = {self.delta:g}"

@@ -18,6 +18,8 @@ from milepost.errors import MilepostError
 
 PIECE = 1 << 10  # draws per thread at least, of one scale: about 10 ms
 MIN_DRAWS = 64  # draws per thread at least, of several scales, each of which is a separate call
+ETA = 3.0  # Gaussian noise of scale σ has the parameter √(σ² + η²): docs/proofs/gaussian.md, Theorem 1
+MAX_DRAWS = 1 << 40  # of one release or session, which Theorem 1 allows for
 MAX_SCALE = 2.0**55  # noise leaves 64 bits with probability e^{-256} at most
 
 
@@ -55,7 +57,6 @@ def _add(law: str, values: IntArray, scale: float) -> IntArray:
 
     All draws are independent and have one law, so the pieces together have the law of the vector.
     """
-    check_scale(scale)
     measurement, vector = _measurement(law, scale), np.asarray(values, dtype=np.int64)
 
     def noisy(piece: IntArray) -> IntArray:
@@ -77,8 +78,6 @@ def _add_each(law: str, values: IntArray, scales: FloatArray) -> IntArray:
     distinct, index, counts = np.unique(scales, return_inverse=True, return_counts=True)
     if len(distinct) == 1:
         return _add(law, vector, float(distinct[0]))
-    for scale in distinct.tolist():
-        check_scale(scale)
     order = np.argsort(index, kind="stable")
     groups = list(zip(distinct.tolist(), np.split(vector[order], np.cumsum(counts)[:-1]), strict=True))
     noisy: list[IntArray] = [np.empty(0, dtype=np.int64)] * len(groups)
@@ -110,23 +109,47 @@ def check_scale(scale: float) -> None:
         )
 
 
+def _check_scales(scales: FloatArray) -> None:
+    """Refuse scales of which one does not fit, or is not a number."""
+    for scale in (scales.min(initial=MAX_SCALE), scales.max(initial=1.0)):
+        check_scale(float(scale))
+
+
 def gaussian(values: IntArray, scale: float) -> IntArray:
-    """Add discrete Gaussian noise of parameter σ = `scale`; ρ = Δ₂²/(2σ²)."""
-    return _add("gaussian", values, scale)
+    """Add discrete Gaussian noise that hides what Gaussian noise of σ = `scale` hides: μ = Δ₂/σ, and ρ = Δ₂²/(2σ²).
+
+    Its parameter is `gaussian_deviation(scale)`.
+    """
+    check_scale(scale)
+    return _add("gaussian", values, gaussian_deviation(scale))
+
+
+def gaussian_deviation(scale: float) -> float:
+    """Return √(σ² + η²), rounded up: the parameter of discrete noise that hides what Gaussian noise of σ hides."""
+    return math.nextafter(math.hypot(scale, ETA), math.inf)
+
+
+def discrete_gaussian(values: IntArray, parameter: float) -> IntArray:
+    """Add discrete Gaussian noise of this parameter s: ρ = Δ₂²/(2s²) of zCDP, and no μ where s is small."""
+    check_scale(parameter)
+    return _add("gaussian", values, parameter)
 
 
 def laplace(values: IntArray, scale: float) -> IntArray:
     """Add discrete Laplace noise of parameter b = `scale`; ε = Δ₁/b."""
+    check_scale(scale)
     return _add("laplace", values, scale)
 
 
 def gaussian_each(values: IntArray, scales: FloatArray) -> IntArray:
-    """Add discrete Gaussian noise to values int64[m], each of its own parameter σ; ρ = Σ Δ²/(2σ²)."""
-    return _add_each("gaussian", values, scales)
+    """Add noise as `gaussian` to values int64[m], each of its own scale σ; μ² = Σ Δ²/σ², and ρ = Σ Δ²/(2σ²)."""
+    _check_scales(scales)
+    return _add_each("gaussian", values, np.nextafter(np.hypot(scales, ETA), math.inf))
 
 
 def laplace_each(values: IntArray, scales: FloatArray) -> IntArray:
     """Add discrete Laplace noise to values int64[m], each of its own parameter b; ε = Σ |Δ|/b."""
+    _check_scales(scales)
     return _add_each("laplace", values, scales)
 
 
@@ -151,7 +174,7 @@ class LaplaceStream:
 
 
 def gaussian_tail(scale: float, failure: float) -> int:
-    """Return an integer t with Pr[|X| > t] ≤ failure for discrete Gaussian X.
+    """Return an integer t with Pr[|X| > t] ≤ failure for discrete Gaussian X of parameter σ = `scale`.
 
     Pr[X ≥ m] ≤ Pr[N(0, σ²) ≥ m − 1] (Canonne, Kamath, Steinke 2020, Proposition 25), taken at m = t + 1.
     """

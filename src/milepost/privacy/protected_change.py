@@ -97,13 +97,13 @@ class ProtectedChange:
         """Return the number of rows of a total weight, at least 1; the inverse of `weight`."""
         return max(1, weight // -(-self.steps // 2))
 
-    def gaussian(self, pair: float, single: float, rho: float, off: float) -> BudgetSplit:
-        """Split ρ between Gaussian noise on sums and on the total (Theorem 1 of the proof page).
+    def gaussian(self, pair: float, single: float, budget: float, off: float) -> BudgetSplit:
+        """Split ρ, or μ²/2, between Gaussian noise on sums and on the total (Theorem 1 of the proof page).
 
         pair, single: squared changes of the sums, in the unit of `power`, by one row replaced, and by one added.
-        off: the effect of the total's noise on an answer, relative to that of the sums' noise, at equal shares of ρ.
+        off: the effect of the total's noise on an answer, relative to that of the sums' noise, at equal shares.
         """
-        power, left = self._split(pair, single, rho / self.multiple**2, 1 / (1 + off))
+        power, left = self._split(pair, single, budget / self.multiple**2, 1 / (1 + off))
         return BudgetSplit(power, math.sqrt(1 / (2 * left)) * SLACK if left else 0.0)
 
     def laplace(self, pair: float, single: float, epsilon: float, off: float) -> BudgetSplit:

@@ -6,7 +6,8 @@ from typing import Any
 
 from milepost.answers.released_data import ReleasedData
 from milepost.mechanisms.base import Label, NoisyStatistic
-from milepost.privacy.guarantee import Guarantee
+from milepost.mechanisms.registry import spends_epsilon
+from milepost.privacy.guarantee import ACCOUNTING_NAMES, GAUSSIAN, PURE, Guarantee
 from milepost.privacy.protected_change import ProtectedChange
 from milepost.reporting.html import html_table
 from milepost.spaces.bounds_provenance import BoundsProvenance
@@ -84,8 +85,8 @@ class Description:
     >>> description.kind, description.total, description.diameter, description.distance_unit
     ('l1', 10000, 20.0, 'km')
     >>> print(description)  # doctest: +ELLIPSIS
-    space      l1, distances up to 20 km
-    bounds     east 0:10, north 0:10
+    space       l1, distances up to 20 km
+    bounds      east 0:10, north 0:10
     ...
     """
 
@@ -107,6 +108,11 @@ class Description:
     confidence: float
     tensors: dict[str, int]
     versions: dict[str, str]
+
+    @property
+    def accounting(self) -> str:
+        """Return how the guarantee is spent: "pure", "gaussian" or "zcdp"."""
+        return PURE if spends_epsilon(self.mechanism) else self.guarantee.accounting
 
     def to_json(self) -> dict[str, Any]:
         """Return the facts as a dict that `json` can write.
@@ -183,12 +189,25 @@ def facts(description: Description) -> dict[str, str]:
         **_size_facts(description),
         "neighbors": f"{description.change.neighbors}: {description.change}",
         "guarantee": str(description.guarantee),
+        "accounting": accounting_text(description),
         "mechanism": description.mechanism,
         "error": error_text(description),
         "released": _tensors_text(description),
         "made with": versions_text(description),
     }
     return {name: text for name, text in entries.items() if text}
+
+
+def accounting_text(description: Description) -> str:
+    """Return how the guarantee is spent, in a few words."""
+    name, guarantee = ACCOUNTING_NAMES[description.accounting], description.guarantee
+    if description.accounting == PURE:
+        return name
+    if not description.change.public_total:
+        return f"{name}, and pure ε for the number of rows"
+    return f"{name}, " + (
+        f"μ = {guarantee.mu:.4g}" if description.accounting == GAUSSIAN else f"ρ = {guarantee.rho:.4g}"
+    )
 
 
 def text_table(entries: Mapping[str, str]) -> str:

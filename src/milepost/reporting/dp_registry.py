@@ -6,7 +6,7 @@ Entries that only the curator can write (who, why, where) stay empty; the rest c
 from dataclasses import dataclass
 from typing import Any
 
-from milepost.mechanisms.registry import spends_epsilon
+from milepost.privacy import guarantee
 from milepost.reporting.description import Description, error_text, size_text, versions_text
 from milepost.reporting.statement import lines
 
@@ -34,7 +34,7 @@ def registry_entry(description: Description) -> dict[str, Any]:
                 "input_metric": "Change-one distance" if change.replaces else "Symmetric distance",
                 "bound_on_input_distance": 1 if change.replaces else change.contributions,
                 "output_measure": variant.measure,
-                "bound_on_output_distance": loss["rho"] if variant is CONCENTRATED else [*loss.values()],
+                "bound_on_output_distance": [*loss.values()] if variant.single is None else loss[variant.single],
                 "data_domain": f"Rows of {', '.join(description.columns)}; {description.clipping_rule}.",
                 "unprotected_quantities": text["Public"],
             },
@@ -70,20 +70,27 @@ def registry_entry(description: Description) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Variant:
-    """A definition of privacy, how it measures loss, and the names of its parameters."""
+    """A definition of privacy, how it measures loss, and the names of its parameters.
+
+    single: the parameter that bounds the loss alone; None where all of them do together.
+    """
 
     name: str
     measure: str
     parameters: tuple[str, ...]
+    single: str | None = None
 
 
 PURE = Variant("Pure DP", "Max divergence", ("epsilon",))
-CONCENTRATED = Variant("Zero-concentrated DP", "Zero-concentrated divergence", ("epsilon", "delta", "rho"))
+CONCENTRATED = Variant("Zero-concentrated DP", "Zero-concentrated divergence", ("epsilon", "delta", "rho"), "rho")
+NORMAL = Variant("Gaussian DP", "Trade-off function", ("epsilon", "delta", "mu"), "mu")
 APPROXIMATE = Variant("Approximate DP", "Smoothed max divergence", ("epsilon", "delta"))
 
 
 def _variant(description: Description) -> Variant:
     """Return the definition of privacy; a private number of rows costs a part of ε, so the sum is stated as (ε, δ)."""
-    if description.guarantee.pure or spends_epsilon(description.mechanism):
+    if description.accounting == guarantee.PURE:
         return PURE
-    return CONCENTRATED if description.change.public_total else APPROXIMATE
+    if not description.change.public_total:
+        return APPROXIMATE
+    return NORMAL if description.accounting == guarantee.GAUSSIAN else CONCENTRATED

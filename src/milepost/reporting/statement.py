@@ -1,10 +1,19 @@
 """The privacy statement: a page for the people in a table about who is protected, how much, and what is public."""
 
+from milepost.privacy.guarantee import GAUSSIAN, PURE, ZCDP
 from milepost.privacy.protected_change import ProtectedChange
-from milepost.reporting.description import Description, group_sizes, small_groups_text, total_text, unit_suffix
+from milepost.reporting.description import (
+    Description,
+    accounting_text,
+    group_sizes,
+    small_groups_text,
+    total_text,
+    unit_suffix,
+)
 from milepost.spaces.columns import OTHER
 
 MAX_GROUPS = 12  # on one page
+ADDS_UP = {PURE: "ε", GAUSSIAN: "μ²", ZCDP: "ρ"}  # of several releases about the same people, by accounting
 
 
 def statement(description: Description) -> str:
@@ -18,7 +27,7 @@ def lines(description: Description) -> dict[str, str]:
     change = description.change
     entries = {
         "Protected": f"{protected_rows(change)}. A table with {change} would give almost the same answers.",
-        "Guarantee": f"{description.guarantee}, for all answers of this file together.",
+        "Guarantee": f"{description.guarantee}, for all answers of this file together. {_accounting(description)}",
         "Bounds": _bounds(description),
         "Mechanism": f"{description.mechanism}. OpenDP's exact discrete samplers draw the noise.",
         "Public": f"The guarantee does not hide: {_join(_public_items(description))}.",
@@ -39,6 +48,11 @@ def protected_rows(change: ProtectedChange) -> str:
     if attributes:
         text += f", with {'its' if alone else 'their'} {' and '.join(attributes)}"
     return text if change.replaces else f"{text}, and whether {'it is' if alone else 'they are'} there at all"
+
+
+def _accounting(description: Description) -> str:
+    adds_up = f"releases about the same people add up their {ADDS_UP[description.accounting]}"
+    return f"Accounting: {accounting_text(description)}; {adds_up}."
 
 
 def _bounds(description: Description) -> str:

@@ -250,6 +250,7 @@ class SessionService:
 
     def _mark_open(self, record: SessionRecord, session: Session) -> None:
         about = json.loads(record.about)
+        about["public"] |= guarantee_view(session.guarantee, session.change)  # as the mechanism has spent it
         details = {"mechanism": session.mechanism, "error": session.error, "limit": session.limit}
         self._save(replace(record, state=OPEN, about=json.dumps(about | details, ensure_ascii=False)))
 

@@ -293,6 +293,18 @@ class AnyMetric(Space):
         """Return the distances of records to some of the queries, given by index."""
         return np.asarray(records[:, queries])
 
+    def distance_range(self, queries: AnyArray) -> tuple[FloatArray, FloatArray]:
+        """Return the smallest and the largest distance of the universe to each query; without one, the default."""
+        low, high = self._query_ranges[:, queries]
+        return low, high
+
+    @cached_property
+    def _query_ranges(self) -> FloatArray:
+        """The range of distances to each of all queries: float64[2, k]."""
+        if self._universe is None:
+            return np.array(super().distance_range(self.given_queries))
+        return np.array([self._universe.columns.min(axis=0), self._universe.columns.max(axis=0)])
+
     # embedding coordinates
 
     def size_variants(self, n: int) -> Sequence[Self]:
@@ -369,12 +381,16 @@ class AnyMetric(Space):
     def to_json(self) -> dict[str, Any]:
         """Return the JSON that the card stores; queries that JSON cannot represent are stored as indices.
 
-        Of a universe it has the size only. A file answers without the universe, but reads no records.
+        Of a universe it has the size and the ranges of distances. A file answers without the universe, but reads no
+        records.
         """
         try:
             queries = [json_of(query) for query in self.queries]
         except TypeError:
             queries = list(range(len(self.queries)))
+        universe = (
+            {} if self.records is None else {"universe": self.records, "query_ranges": self._query_ranges.tolist()}
+        )
         return {
             "kind": self.kind,
             "metric": None if self.metric is None or self.records is not None else self.metric.name,
@@ -383,7 +399,7 @@ class AnyMetric(Space):
             "repetitions": self.repetitions,
             "calibrate": self.calibrate,
             "random_state": self.random_state,
-            **({} if self.records is None else {"universe": self.records}),
+            **universe,
         }
 
     def tensors(self) -> dict[str, AnyArray]:
@@ -415,7 +431,17 @@ class AnyMetric(Space):
                 raise MilepostError("the file's distortion is none")
             calibration = Calibration(factor, Distortion(*distortion))
             result._set({"query_positions": positions.astype(np.int64), "_weight": weight, "_calibration": calibration})
+        if "query_ranges" in card:
+            ranges = np.array(card["query_ranges"], dtype=np.float64)
+            if ranges.shape != (2, len(result.queries)) or not _within(ranges, result.diameter):
+                raise MilepostError("the card's ranges of distances do not fit its queries")
+            result._set({"_query_ranges": ranges})
         return result
+
+
+def _within(ranges: FloatArray, diameter: float) -> bool:
+    low, high = ranges
+    return bool((low >= 0).all() and (low <= high).all() and (high <= diameter).all())
 
 
 def _check_diameter(diameter: Any) -> None:

@@ -232,16 +232,25 @@ class Space(ABC):
 
     @property
     def tiled_distance(self) -> "Space | PlainDistance":
-        """The object that prepares points and yields tiles: the space, unless a subclass has another `distance`.
+        """The object that prepares points and yields tiles: the space, unless a subclass has another `distance`."""
+        return self if self._describes_distance("distance_tiles") else PlainDistance(self)
 
-        A subclass that has its own `distance`, and inherits `distance_tiles`, does not mean the tiles of its base.
+    def _describes_distance(self, method: str) -> bool:
+        """Return whether a method is about the space's own `distance`.
+
+        A subclass that has its own `distance`, and inherits the method, does not mean that of its base.
         """
-        for cls in type(self).__mro__:
-            if "distance_tiles" in cls.__dict__ and cls is not Space:
-                return self
-            if "distance" in cls.__dict__:
-                break
-        return PlainDistance(self)
+        owner = next(cls for cls in type(self).__mro__ if method in cls.__dict__ or "distance" in cls.__dict__)
+        return method in owner.__dict__
+
+    def distance_range(self, queries: AnyArray) -> tuple[FloatArray, FloatArray]:
+        """Return bounds of the distances of all records of the space to each query: float64[k], float64[k].
+
+        queries: as `clip_points` returns them. The bounds are public, lie within 0..diameter, and must not depend on
+        the private table. A closer range needs less noise, and a distance outside of it is moved to its nearer end.
+        By default 0 and the diameter.
+        """
+        return np.zeros(len(queries)), np.full(len(queries), self.diameter)
 
     @property
     def distance_error(self) -> float:
@@ -291,6 +300,12 @@ class Space(ABC):
     def from_options(cls, values: Mapping[str, Any]) -> Self:
         """Return the space of field values by name, as the command line gives them."""
         return cls.from_fields(values)
+
+
+def distance_range(space: Space, queries: AnyArray) -> tuple[FloatArray, FloatArray]:
+    """Return a space's `distance_range`, or the default where a subclass has another `distance` than its method."""
+    described = space._describes_distance("distance_range")
+    return space.distance_range(queries) if described else Space.distance_range(space, queries)
 
 
 @dataclass(frozen=True)

@@ -97,6 +97,14 @@ class Box(CoordinateSpace):
         """The entry `bounds_provenance` of the card; empty where bounds are public knowledge."""
         return {} if self.bounds_provenance is None else {"bounds_provenance": self.bounds_provenance.to_json()}
 
+    def _max_differences(self, queries: AnyArray) -> FloatArray:
+        """Return the largest difference of a record to queries in each column: float64[k, columns]."""
+        return np.asarray(np.maximum(queries - np.asarray(self.low), np.asarray(self.high) - queries))
+
+    def _range_up_to(self, distances: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return 0 and the largest distances of records, computed ones, with room for rounding."""
+        return np.zeros(len(distances)), np.minimum(distances + self.rounding, self.diameter)
+
     def read(self, batch: pa.RecordBatch | AnyArray, first_row: int = 0) -> FloatArray:
         """Return private rows as points, clipped to the bounds; refuse NaN and text."""
         clipper = ColumnClipper(self.low, self.high)

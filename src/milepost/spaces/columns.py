@@ -51,6 +51,9 @@ class Column(Protocol):
     def difference(self, left: FloatArray, right: FloatArray) -> FloatArray:
         """Return the differences of numbers, 0..1, element by element."""
 
+    def max_difference(self, values: FloatArray) -> FloatArray:
+        """Return the largest difference of any value of the column to each number."""
+
     def to_json(self) -> list[Any]:
         """Return the JSON that the card stores."""
 
@@ -105,6 +108,10 @@ class Number:
         """Return differences as shares of the width of the bounds."""
         return np.asarray(np.abs(left - right) / (self.high - self.low))
 
+    def max_difference(self, values: FloatArray) -> FloatArray:
+        """Return the difference to the farther bound."""
+        return np.maximum(*(self.difference(values, np.array(end)) for end in self.ends))
+
     def to_json(self) -> list[Any]:
         """Return the JSON that the card stores."""
         return [self.kind, self.low, self.high, self.step]
@@ -155,6 +162,10 @@ class Category:
         """Return 1 where two labels differ, else 0."""
         return np.asarray(left != right, dtype=np.float64)
 
+    def max_difference(self, values: FloatArray) -> FloatArray:
+        """Return 1: there is always another label."""
+        return np.ones(len(values))
+
     def to_json(self) -> list[Any]:
         """Return the JSON that the card stores."""
         return [self.kind, list(self.labels)]
@@ -197,6 +208,10 @@ class Flag:
     def difference(self, left: FloatArray, right: FloatArray) -> FloatArray:
         """Return 1 where two flags differ, else 0."""
         return np.asarray(np.abs(left - right))
+
+    def max_difference(self, values: FloatArray) -> FloatArray:
+        """Return 1: the other flag."""
+        return np.ones(len(values))
 
     def to_json(self) -> list[Any]:
         """Return the JSON that the card stores."""

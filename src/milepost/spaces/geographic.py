@@ -162,8 +162,7 @@ class GreatCircle(CoordinateSpace):
     def clip_points(self, queries: AnyArray) -> FloatArray:
         """Return queries, moved to the border along the great circle to the centre where they are outside the cap."""
         vectors, result = self._vectors(queries[:, 0], queries[:, 1]), np.array(queries, dtype=np.float64)
-        up = np.array([[0.0, 0.0, 1.0]])
-        far = np.flatnonzero(_angles(vectors, up)[:, 0] > self._radius * (1 + BORDER))
+        far = np.flatnonzero(self._center_angles(vectors) > self._radius * (1 + BORDER))
         for row, vector in zip(far.tolist(), self._move_into_cap(vectors[far]), strict=True):
             result[row] = geographic(vector, self.latitude, self.longitude)
         return result
@@ -183,6 +182,11 @@ class GreatCircle(CoordinateSpace):
         along = cosine * cosine_turn
         up = sine * sine_center + along * cosine_center
         return np.column_stack([cosine * sine_turn, sine * cosine_center - along * sine_center, up])
+
+    @staticmethod
+    def _center_angles(vectors: FloatArray) -> FloatArray:
+        """Return the angles of vectors to the centre."""
+        return _angles(vectors, np.array([[0.0, 0.0, 1.0]]))[:, 0]
 
     def _move_into_cap(self, vectors: FloatArray) -> FloatArray:
         """Return vectors, moved to the border where they are beyond it; the antipode of the centre moves north."""
@@ -318,6 +322,11 @@ class GreatCircle(CoordinateSpace):
         """Return great-circle distances in km, to a micrometre."""
         tiles = self.distance_tiles(self.prepare_records(records), self.prepare_queries(queries))
         return gather(tiles, len(records), len(queries))
+
+    def distance_range(self, queries: AnyArray) -> tuple[FloatArray, FloatArray]:
+        """Return 0 and the distance to the border of the cap on the other side of the centre."""
+        largest = EARTH_KM * self._center_angles(self.prepare_queries(queries)) + self.radius_km + ROUNDING_KM
+        return np.zeros(len(queries)), np.minimum(largest, self.diameter)
 
     def query_distances(self, left: AnyArray, right: AnyArray) -> FloatArray:
         """Return great-circle distances of queries to queries."""

@@ -183,6 +183,10 @@ class L1(Box):
         """Return Σᵢ weightᵢ|xᵢ − yᵢ| for every pair."""
         return gather(self.distance_tiles(records, queries), len(records), len(queries))
 
+    def distance_range(self, queries: AnyArray) -> tuple[FloatArray, FloatArray]:
+        """Return 0 and the distance to the farthest corner."""
+        return self._range_up_to(self._max_differences(queries) @ np.asarray(self.weights))
+
     @cached_property
     def kernels(self) -> tuple[Kernel, ...]:
         """Covariances with ν on two opposite corners, whose distances to any point sum to the diameter."""
@@ -382,6 +386,12 @@ class L2(Projected):
         for i, j in (part.T for part in np.array_split(pairs, 1 + len(pairs) * self.width // MAX_NEAR_NUMBERS)):
             squares[i, j] = ((left[i] - right[j]) ** 2).sum(axis=1)
         return np.asarray(np.sqrt(squares, out=squares))
+
+    def distance_range(self, queries: AnyArray) -> tuple[FloatArray, FloatArray]:
+        """Return 0 and the distance to the farthest corner of the box, or to the farthest point of the ball."""
+        if self.radius is None:
+            return super().distance_range(queries)
+        return self._range_up_to(self.norm(queries - self.center) + self.radius)
 
     @cached_property
     def kernels(self) -> tuple[Kernel, ...]:

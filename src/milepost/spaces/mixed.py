@@ -228,13 +228,23 @@ class MixedTable(CoordinateSpace):
         """Return the weighted sum of differences for every pair."""
         return gather(self.distance_tiles(records, queries), len(records), len(queries))
 
+    def distance_range(self, queries: AnyArray) -> tuple[FloatArray, FloatArray]:
+        """Return 0 and the weighted sum of the largest differences of each column."""
+        columns = zip(self.weights, self.parts, queries.T, strict=True)
+        largest = sum((w * part.max_difference(y) for w, part, y in columns), np.zeros(len(queries)))
+        return np.zeros(len(queries)), np.minimum(largest + self._rounding, self.diameter)
+
+    @property
+    def _rounding(self) -> float:
+        """An upper bound on the error of a computed distance, as far from 0 as `number` allows bounds to be."""
+        return (ROUNDING + 2 * HALF_ULP * MAX_OFFSET) * self.diameter
+
     @cached_property
     def kernels(self) -> tuple[Kernel, ...]:
         """Covariances with ν on both ends of every number and flag, and evenly on all labels of a category."""
         shares = [(1 - 1 / part.size) / 2 if isinstance(part, Category) else 1 / 4 for part in self.parts]
         height = sum(share * weight for share, weight in zip(shares, self.weights, strict=True))
-        rounding = (ROUNDING + 2 * HALF_ULP * MAX_OFFSET) * self.diameter  # as `number` allows bounds to be
-        return level(height, self.query_distances, self.diameter, rounding).kernels()
+        return level(height, self.query_distances, self.diameter, self._rounding).kernels()
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON that the card stores."""

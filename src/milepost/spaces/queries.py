@@ -9,7 +9,7 @@ import numpy as np
 
 from milepost._typing import AnyArray, FloatArray, IntArray
 from milepost.errors import MilepostError, warn
-from milepost.spaces.base import Space
+from milepost.spaces.base import Space, distance_range
 from milepost.spaces.embeddings.embedding import QUANTA
 
 
@@ -44,6 +44,40 @@ class Queries:
     def bias(self) -> float:
         """The largest error of a mean distance by rounding of points and to quanta."""
         return self.quantum / 2 * (1 + 1e-6) + self.space.distance_error
+
+    @cached_property
+    def _limits(self) -> FloatArray:
+        """`low` and `high`, in two rows of whole numbers."""
+        ends = tuple(np.asarray(end, dtype=np.float64) for end in distance_range(self.space, self.points))
+        if not (all(end.shape == (self.count,) for end in ends) and len(ends) == 2 and (ends[0] <= ends[1]).all()):
+            raise MilepostError(
+                f"distance_range of space {self.space.kind} must return the smallest and the largest distance to each "
+                "query: two arrays of one length, the first nowhere above the second"
+            )
+        low, high = np.clip(ends, 0, self.diameter)
+        error = self.space.distance_error
+        quanta = np.floor((low - error) / self.quantum) - 1, np.ceil((high + error) / self.quantum) + 1
+        return np.asarray(np.clip(quanta, 0, QUANTA))
+
+    @cached_property
+    def low(self) -> IntArray:
+        """The smallest distance of any record to each query, in quanta and with one quantum of room: int64[k]."""
+        return np.asarray(self._limits[0].astype(np.int64))
+
+    @cached_property
+    def high(self) -> IntArray:
+        """The largest distance of any record to each query, in quanta and with one quantum of room; above `low`."""
+        return np.asarray(self._limits[1].astype(np.int64))
+
+    @property
+    def max_range(self) -> float:
+        """The largest difference of the distances that two records can have to one query."""
+        return float((self.high - self.low).max() * self.quantum)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the state with the range: other computers may round it otherwise, and must clip to the same one."""
+        _ = self._limits
+        return dict(vars(self))
 
     @cached_property
     def prepared(self) -> AnyArray:
@@ -84,8 +118,13 @@ class Queries:
 
     @classmethod
     def from_json(cls, space: Space, points: list[Any]) -> "Queries":
-        """Return the queries that `to_json` described."""
-        return cls(np.array(points, dtype=np.float64 if space.given_queries is None else np.int64), space)
+        """Return the queries that `to_json` described; refuse those that the space does not have."""
+        given = space.given_queries
+        result = cls(np.array(points, dtype=np.float64 if given is None else np.int64), space)
+        if given is not None and not np.isin(result.points, given).all():
+            raise MilepostError("the file's queries are not those of its space")
+        _ = result.low  # refuse points that have no range
+        return result
 
 
 def key_of(point: AnyArray) -> Hashable:

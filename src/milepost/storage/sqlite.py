@@ -15,6 +15,7 @@ from pathlib import Path
 from milepost.errors import MilepostError
 
 WAIT = 30.0  # seconds that a transaction waits for other programs
+READ, WRITE = "BEGIN", "BEGIN IMMEDIATE"
 PAUSE = 0.005  # seconds between attempts where SQLite itself does not wait
 MAX_INTEGER = (1 << 63) - 1  # the largest integer of a column
 
@@ -45,13 +46,15 @@ class SqliteSchema:
     """The schema of a file.
 
     noun: the kind of file, for error messages. application_id: the number by which SQLite files name their program.
-    version: the version of the tables. statements: the SQL statements that create the tables.
+    version: the version of the tables and of what they hold. statements: the SQL statements that create the tables.
+    oldest: the oldest version that has the same tables; such a file is read, and the first change gives it `version`.
     """
 
     noun: str
     application_id: int
     version: int
     statements: tuple[str, ...]
+    oldest: int | None = None
 
 
 @dataclass(frozen=True)
@@ -86,7 +89,7 @@ class Database:
 
         create: create the file if it does not exist.
         """
-        with self._transaction("BEGIN IMMEDIATE", create) as connection:
+        with self._transaction(WRITE, create) as connection:
             yield connection
             connection.execute("COMMIT")
             # This fails while others use the file, and a later transaction tries again; commits are durable either way.
@@ -97,7 +100,7 @@ class Database:
     @contextmanager
     def read_transaction(self) -> Iterator[sqlite3.Connection]:
         """Run a transaction that sees the file as it was at one instant."""
-        with self._transaction("BEGIN", create=False) as connection:
+        with self._transaction(READ, create=False) as connection:
             yield connection
 
     def check(self) -> None:
@@ -137,7 +140,7 @@ class Database:
                 for setting in ("synchronous = EXTRA", "fullfsync = ON", "cell_size_check = ON"):
                     connection.execute(f"PRAGMA {setting}")
                 connection.execute(begin)
-                self._ensure_schema(connection, create)
+                self._ensure_schema(connection, create, begin == WRITE)
             except BaseException as error:
                 _close(connection)
                 busy = isinstance(error, sqlite3.Error) and _code(error) in BUSY
@@ -147,9 +150,13 @@ class Database:
             else:
                 return connection
 
-    def _ensure_schema(self, connection: sqlite3.Connection, create: bool) -> None:
-        """Create the schema in an empty file; refuse a file that has another schema."""
+    def _ensure_schema(self, connection: sqlite3.Connection, create: bool, write: bool) -> None:
+        """Create the schema in an empty file; refuse a file that has another schema; update the version of an old one.
+
+        The version is updated in the transaction that writes: either both happen, or neither does.
+        """
         noun, application_id, version = self.schema.noun, self.schema.application_id, self.schema.version
+        oldest = version if self.schema.oldest is None else self.schema.oldest
         (tables,) = connection.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()
         (file_id,) = connection.execute("PRAGMA application_id").fetchone()
         (file_version,) = connection.execute("PRAGMA user_version").fetchone()
@@ -167,11 +174,13 @@ class Database:
                 f"is a {noun} of a newer milepost: it has version {file_version}, and this milepost reads {version}",
                 "Update milepost.",
             )
-        elif file_version < version:
+        elif file_version < oldest:
             raise self._error(
                 f"is a {noun} of an older milepost: it has version {file_version}, and this milepost reads {version}",
                 "Use the version of milepost that wrote it, or restore the latest backup.",
             )
+        elif file_version < version and write:
+            connection.execute(f"PRAGMA user_version = {version}")
 
     def _check_path(self, create: bool) -> None:
         if not os.path.lexists(self.path):

@@ -10,7 +10,7 @@ from milepost.answers.released_data import FORMAT
 from milepost.errors import MilepostError
 from milepost.mechanisms.base import Label, NoisyStatistic
 from milepost.mechanisms.groups import Groups, group_tensors
-from milepost.mechanisms.registry import is_registered, load_statistic
+from milepost.mechanisms.registry import check_accounting, is_registered, load_statistic
 from milepost.privacy.guarantee import Guarantee
 from milepost.privacy.protected_change import ProtectedChange
 from milepost.spaces.base import Space
@@ -65,7 +65,12 @@ def load(path: str | Path) -> Synopsis:
         tensors = {name: tensor for name, tensor in tensors.items() if not name.startswith(SPACE)}
         space = space_from_json(card["space"], space_tensors)
         queries = None if card["queries"] is None else Queries.from_json(space, card["queries"])
-        guarantee, change, labels = Guarantee(**card["guarantee"]), ProtectedChange(**card["change"]), card["labels"]
+        guarantee, change, labels = (
+            Guarantee.from_json(card["guarantee"]),
+            ProtectedChange(**card["change"]),
+            card["labels"],
+        )
+        check_accounting(card["mechanism"], guarantee)
         if card["n"] is not None or change.public_total:
             check_whole("n", card["n"], 1, MAX_TOTAL)
         if change.public_total:

@@ -77,7 +77,8 @@ def cost(space: mp.Gower | mp.Hamming, mechanism: str, left: Sequence[float], ri
             run_mechanism(implementation, row(space, row_shares), space.embedding, ProtectedChange(), guarantee)
     draws, epochs = pairs(first, second)
     assert not epochs
-    return sum((a.cost(b, guarantee.pure) for a, b in draws), Fraction(0)) / Fraction(guarantee.budget)
+    spent = implementation.accounted(guarantee)
+    return sum((a.cost(b, spent.accounting) for a, b in draws), Fraction(0)) / Fraction(spent.budget)
 
 
 def search(mechanism: str) -> None:
@@ -173,7 +174,7 @@ def covariance(space: mp.Gower, rows: Sequence[Any], queries: Sequence[Any], mec
         / unit
     )
     variances = scales**2 * (1 if mechanism == "slopes" else 2)
-    single = 1 / (2 * guarantee.rho) if mechanism == "slopes" else 2 / guarantee.epsilon**2
+    single = 1 / (2 * guarantee.budget) if mechanism == "slopes" else 2 / guarantee.epsilon**2
     return np.asarray(derivatives.T * variances @ derivatives / (single * (space.diameter / len(rows)) ** 2))
 
 

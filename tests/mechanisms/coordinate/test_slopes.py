@@ -49,8 +49,8 @@ def test_no_pair_costs_more_than_rho(
         weights=[weight for _, _, weight, _ in box],
         step=[width / steps if steps else 0 for _, width, _, steps in box],
     )
-    embedding, rho = space.embedding, Guarantee(epsilon, delta).rho
-    bits = cell_bits(embedding, deviation_of(embedding, n, embedding.sensitivity_bound / rho))
+    embedding, budget = space.embedding, Guarantee(epsilon, delta).budget
+    bits = cell_bits(embedding, deviation_of(embedding, n, embedding.sensitivity_bound / budget))
     spans = embedding.span.tolist()
     quanta = st.tuples(
         *(
@@ -62,8 +62,8 @@ def test_no_pair_costs_more_than_rho(
     inside = [np.minimum(q, spans).tolist() for q in pair]
     corners = [0] * len(spans), spans
     for left, right in (inside, corners):
-        assert cost(embedding, rho, bits, left, right) <= Fraction(rho)
-    assert cost(embedding, rho, bits, *corners) >= Fraction(rho) * (1 - Fraction(1, 10**9))
+        assert cost(embedding, budget, bits, left, right) <= Fraction(budget)
+    assert cost(embedding, budget, bits, *corners) >= Fraction(budget) * (1 - Fraction(1, 10**9))
 
 
 @pytest.mark.parametrize("factor", [0.9, 0.5])

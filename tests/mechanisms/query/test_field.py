@@ -46,7 +46,7 @@ from tests.privacy.test_protected_change import CASES, LABELS, WHO, Person, Row
 from tests.quick import some_quick
 
 KERNELS = {name: space for name, space in SPACES.items() if name != "towns"}
-BUDGET = Fraction(APPROXIMATE.rho)
+BUDGET = Fraction(APPROXIMATE.budget)
 MAX_QUERIES = 40
 pytestmark = pytest.mark.filterwarnings("ignore::milepost.AccuracyWarning")
 spaces = pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def queries_at(space: Any, rows: Any) -> AnyArray:
 
 def cost(first: Transcript, second: Transcript) -> Fraction:
     draws = zip(first.draws, second.draws, strict=True)
-    return sum((a.cost(b, pure=False) for a, b in draws), Fraction(0))
+    return sum((a.cost(b, APPROXIMATE.accounting) for a, b in draws), Fraction(0))
 
 
 def pair_cost(

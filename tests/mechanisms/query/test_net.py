@@ -90,8 +90,8 @@ def cost(pair: Sequence[DistanceSums], queries: Queries, change: ProtectedChange
                 )
     (law,) = {draw.law for draw in first.draws}
     assert law == "laplace" or not guarantee.pure
-    costs = [call.cost(other, law == "laplace") for call, other in zip(first.draws, second.draws, strict=True)]
-    return sum(costs, Fraction(0)) / Fraction(guarantee.epsilon if law == "laplace" else guarantee.rho)
+    costs = [call.cost(other, guarantee.accounting) for call, other in zip(first.draws, second.draws, strict=True)]
+    return sum(costs, Fraction(0)) / Fraction(guarantee.budget)
 
 
 # What a pair of records costs.
@@ -338,7 +338,7 @@ def test_the_prediction_is_what_the_release_says(kind: str, name: str) -> None:
 def largest_deviation(queries: Queries, guarantee: mp.Guarantee) -> float:
     """The largest deviation of an answer ÷ that of one query answered alone with noise of the same law."""
     design = Net().design(queries, 1, ProtectedChange(), guarantee)
-    single = QUANTA * (math.sqrt(2) / guarantee.epsilon if design.pure else (2 * guarantee.rho) ** -0.5)
+    single = QUANTA * (math.sqrt(2) / guarantee.epsilon if design.pure else (2 * guarantee.budget) ** -0.5)
     return design.unit * float(np.sqrt(design.shape.variances.max())) / single
 
 

@@ -1,10 +1,11 @@
 """gaussian and laplace: what they cost, how far off they are, which queries they answer, and their files."""
 
+import itertools
 import json
 import math
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -29,6 +30,8 @@ from milepost.statistics.distance_sums import DistanceSums
 from tests import chance
 from tests.chance import assert_promised, assert_rate, assert_scale, assert_wrong_scale
 from tests.mechanisms.contract import APPROXIMATE, PURE, Transcript, patched, run_mechanism, silent
+from tests.spaces.farthest_record import RANGE_CASES
+from tests.spaces.test_distance_range import Between
 
 LAWS: dict[chance.Law, mp.Guarantee] = {"gaussian": APPROXIMATE, "laplace": PURE}
 LINE = mp.L1([(0, 1)])
@@ -41,8 +44,8 @@ def on_the_line(count: int) -> Queries:
 
 
 def budget(law: str, guarantee: mp.Guarantee) -> Fraction:
-    """ρ, or ε for laplace, which leaves δ unused."""
-    return Fraction(guarantee.rho if law == "gaussian" else guarantee.epsilon)
+    """μ²/2, or ε for laplace, which leaves δ unused."""
+    return Fraction(PerQuery(law).accounted(guarantee).budget)
 
 
 # What a pair of records costs.
@@ -66,18 +69,28 @@ def broken_metric(rows: dict[str, list[float | None]]) -> Callable[[Any, Any], f
     return distance
 
 
-def pair_cost(law: str, space: Space, queries: Queries, pair: Sequence[Any], rest: Any, guarantee: mp.Guarantee) -> Any:
-    """What one record replaced by another costs: Σ Δ²/(2σ²) or Σ|Δ|/b, from what is handed to the noise functions."""
-    first = Transcript()
-    second = first.again()
-    for transcript, record in zip((first, second), pair, strict=True):
-        with transcript.listen():
-            run_mechanism(
-                PerQuery(law), read_sums([record, *rest], space, queries), queries, ProtectedChange(), guarantee
-            )
-    (draw,), (other,) = first.draws, second.draws
-    assert draw.law == law
-    return draw.cost(other, pure=law == "laplace")
+def costs(
+    law: str, queries: Queries, tables: Sequence[Any], change: ProtectedChange, guarantee: mp.Guarantee
+) -> Iterator[Fraction]:
+    """What each two tables cost: Σ Δ²/(2σ²) or Σ|Δ|/b, from what is handed to the noise functions."""
+    transcripts = list[Transcript]()
+    for table in tables:
+        transcripts.append(transcripts[0].again() if transcripts else Transcript())
+        with transcripts[-1].listen():
+            sums = read_sums(table, queries.space, queries, transform=PerQuery(law).summands)
+            run_mechanism(PerQuery(law), sums, queries, change, guarantee)
+    assert {draw.law for draw in transcripts[0].draws} == {law}
+    for first, second in itertools.combinations(transcripts, 2):
+        draws = zip(first.draws, second.draws, strict=True)
+        yield sum(
+            (draw.cost(other, PerQuery(law).accounted(guarantee).accounting) for draw, other in draws), Fraction(0)
+        )
+
+
+def pair_cost(law: str, queries: Queries, pair: Sequence[Any], rest: Any, guarantee: mp.Guarantee) -> Fraction:
+    """What one record replaced by another costs."""
+    (cost,) = costs(law, queries, [[record, *rest] for record in pair], ProtectedChange(), guarantee)
+    return cost
 
 
 distances = st.one_of(
@@ -99,7 +112,7 @@ def test_no_pair_costs_more_than_the_budget(law: str, data: st.DataObject) -> No
     space = mp.AnyMetric(broken_metric(rows), diameter=5, queries=list(range(count)))
     queries = Queries(space.given_queries, space)
     rest = ["other"] * data.draw(st.integers(0, 2))
-    cost = pair_cost(law, space, queries, ["left", "right"], rest, guarantee)
+    cost = pair_cost(law, queries, ["left", "right"], rest, guarantee)
     assert cost <= budget(law, guarantee)
 
 
@@ -112,7 +125,7 @@ def test_the_budget_is_spent_on_the_worst_pair(law: str, count: int, epsilon: fl
     guarantee = mp.Guarantee(epsilon, 1e-6 if law == "gaussian" else 0)
 
     def worst() -> Any:
-        return pair_cost(law, LINE, queries, [[0.0], [1.0]], [[0.5]], guarantee)
+        return pair_cost(law, queries, [[0.0], [1.0]], [[0.5]], guarantee)
 
     limit = budget(law, guarantee)
     assert limit * (1 - Fraction(1, 10**9)) <= worst() <= limit
@@ -121,15 +134,75 @@ def test_the_budget_is_spent_on_the_worst_pair(law: str, count: int, epsilon: fl
         assert worst() > limit
 
 
-def test_the_scales_are_those_of_the_sensitivity() -> None:
-    """DESIGN.md: σ = 4.531 a unit of ℓ₂ sensitivity at (1, 1e-6), and k/ε a unit of ℓ₁ for Laplace."""
-    queries = on_the_line(9)
-    assert PerQuery("gaussian").scales(queries, ProtectedChange(), APPROXIMATE)[0] == pytest.approx(
-        4.531 * 3 * QUANTA, rel=1e-4
-    )
-    assert PerQuery("laplace").scales(queries, ProtectedChange(), mp.Guarantee(0.5, 1e-6))[0] == pytest.approx(
-        18 * QUANTA, rel=1e-9
-    )
+@laws
+@pytest.mark.parametrize("name", RANGE_CASES)
+def test_the_farthest_record_of_a_place_uses_the_budget_up(name: str, law: chance.Law) -> None:
+    """A record at the place moves to the farthest point; or there is one at the farthest point, or none."""
+    case, guarantee = RANGE_CASES[name](), LAWS[law]
+    if case.space.given_queries is None:
+        places = [Queries(case.queries.points[[k] * 3], case.space) for k in range(case.queries.count)]
+    else:
+        places = [Queries(case.space.given_queries[[k]], case.space) for k in range(case.queries.count)]
+    for k, queries in enumerate(places):
+        nearest, farthest = case.extremes(k)
+        replaced = pair_cost(law, queries, [nearest, farthest], [nearest], guarantee)
+        (added,) = costs(law, queries, [[nearest], [nearest, farthest]], ProtectedChange("add-remove"), guarantee)
+        for cost in (replaced, added):
+            assert 1 - Fraction(1, 10**5) <= cost / budget(law, guarantee) <= 1
+
+
+@laws
+@pytest.mark.parametrize("name", RANGE_CASES)
+def test_no_records_cost_more_than_the_budget_at_several_places(name: str, law: chance.Law) -> None:
+    """The extreme records of each place, from one to the other and present or absent, and other records."""
+    case, guarantee = RANGE_CASES[name](), LAWS[law]
+    queries = case.queries
+    records = [record for query in range(queries.count) for record in case.extremes(query)] + list(case.records[:6])
+    shares = list(costs(law, queries, [[record] for record in records], ProtectedChange(), guarantee))
+    assert 0.2 < max(shares) / budget(law, guarantee) <= 1
+    for record in records:
+        tables = [records[:1], [records[0], record]]
+        (added,) = costs(law, queries, tables, ProtectedChange("add-remove"), guarantee)
+        assert added <= budget(law, guarantee)
+
+
+@laws
+def test_a_range_that_does_not_hold_costs_no_more(law: chance.Law) -> None:
+    """Distances above, below and without a number: they are moved into the range that noise was made for."""
+    queries, hours = Queries(np.array([[0.0], [7.0], [12.0]]), Between()), np.arange(24.0)[:, None, None]
+    for change in (ProtectedChange(), ProtectedChange("add-remove")):
+        tables = list(hours) if change.replaces else [hours[0], *([*hours[0], *hour] for hour in hours)]
+        all_costs = list(costs(law, queries, tables, change, LAWS[law]))
+        neighbors = all_costs if change.replaces else all_costs[: len(hours)]
+        assert 0.6 < max(neighbors) / budget(law, LAWS[law]) <= 1
+
+
+@pytest.mark.parametrize("place", [0, 0.2, 0.5])
+def test_the_scales_of_one_place_are_those_of_its_range(place: float) -> None:
+    """DESIGN.md: σ = 4.225 a unit of ℓ₂ sensitivity at (1, 1e-6), and k/ε a unit of ℓ₁ for Laplace."""
+    queries, reach = Queries(np.full((9, 1), place), LINE), max(place, 1 - place)
+    gaussian, _ = PerQuery("gaussian").scales(queries, ProtectedChange(), APPROXIMATE)
+    laplace, _ = PerQuery("laplace").scales(queries, ProtectedChange(), mp.Guarantee(0.5, 1e-6))
+    assert gaussian == pytest.approx(4.22468 * 3 * reach * QUANTA, rel=1e-4)
+    assert laplace == pytest.approx(18 * reach * QUANTA, rel=1e-6)
+
+
+@laws
+def test_scales_give_answers_the_smallest_mean_variance(law: chance.Law) -> None:
+    """σ_j² = r_j·Σr/(2ρ) and b_j = r_j^⅓·Σr^⅔/ε but for rounding; noise ∝ r has more, and more at the worst place."""
+    queries, guarantee = on_the_line(33), LAWS[law]
+    ranges, limit = (queries.high - queries.low).astype(float), float(budget(law, guarantee))
+    scales, _ = PerQuery(law).scales(queries, ProtectedChange(), guarantee)
+    if law == "gaussian":
+        best = np.sqrt(ranges * ranges.sum() / (2 * limit))
+        others = [f * np.sqrt(((ranges / f) ** 2).sum() / (2 * limit)) for f in (ranges, np.ones(33))]
+    else:
+        best = np.cbrt(ranges) * np.cbrt(ranges**2).sum() / limit
+        others = [f * (ranges / f).sum() / limit for f in (ranges, np.ones(33))]
+    assert scales == pytest.approx(best, rel=0.025)
+    assert np.mean(scales**2) == pytest.approx(np.mean(best**2), rel=1e-3)
+    assert all(np.mean(scales**2) < 0.999 * np.mean(other**2) for other in others)
+    assert scales.max() < others[0].max()
 
 
 # How far off answers are.
@@ -140,12 +213,12 @@ def test_the_noise_has_its_scale(law: chance.Law) -> None:
     """20,000 numbers against the scale that was paid for; a tenth less or more is rejected."""
     queries, guarantee = on_the_line(1000), LAWS[law]
     sums = read_sums(np.full((10, 1), 0.3), LINE, queries)
-    (scale, _), add = PerQuery(law).scales(queries, ProtectedChange(), guarantee), noise._add
+    (scales, _), add = PerQuery(law).scales(queries, ProtectedChange(), guarantee), noise._add
 
     def errors(factor: float) -> FloatArray:
         with patched([(noise, "_add", lambda law, values, scale: add(law, values, factor * scale))]):
             runs = [run_mechanism(PerQuery(law), sums, queries, ProtectedChange(), guarantee).sums for _ in range(20)]
-        return np.concatenate([run - sums.values[0] for run in runs]) / scale
+        return np.concatenate([(run - sums.values[0]) / scales for run in runs])
 
     assert_scale(errors(1), law=law, against=1.1)
     for factor in (0.9, 1.1):
@@ -159,9 +232,9 @@ class CoverageCounts:
     each: int = 0
     every: int = 0
 
-    def count(self, errors: FloatArray, half_width: float, uniform: float) -> None:
-        self.each += int((np.abs(errors) <= half_width).sum())
-        self.every += int(np.abs(errors).max() <= uniform)
+    def count(self, errors: FloatArray, half_widths: FloatArray, joint: FloatArray) -> None:
+        self.each += int((np.abs(errors) <= half_widths).sum())
+        self.every += int((np.abs(errors) <= joint).all())
 
 
 @pytest.mark.slow
@@ -178,9 +251,10 @@ def test_answers_lie_within_their_half_widths(law: chance.Law) -> None:
     raw, default = CoverageCounts(), CoverageCounts()
     for _ in range(releases):
         noisy_sums = run_mechanism(PerQuery(law), sums, queries, ProtectedChange(), guarantee)
-        widths = noisy_sums.half_width(0.95), noisy_sums.half_width(0.95, uniform=True)
-        assert (noisy_sums.half_widths(positions, 0.95) == widths[0]).all()
-        assert widths[1] < LINE.diameter
+        widths = tuple(noisy_sums.half_widths(positions, confidence) for confidence in (0.95, 1 - 0.05 / 10))
+        assert widths[0].max() == noisy_sums.half_width(0.95)
+        assert widths[1].max() == pytest.approx(noisy_sums.half_width(0.95, uniform=True))
+        assert widths[1].max() < LINE.diameter
         errors = noisy_sums.values(positions, raw=True) - exact
         raw.count(errors, *widths)
         default.count(noisy_sums.values(positions) - exact, *widths)
@@ -536,6 +610,18 @@ def test_answers_stay_where_some_table_could_be(law: str) -> None:
     # 200 draws of a scale over 5,000: one is within 1 with less than 1e-3, all of them with 1e-600
     assert np.abs(synopsis.statistic.values(positions, raw=True)).max() > 1
     assert synopsis.error() == synopsis.error(0.5, uniform=True) == LINE.diameter
+
+
+@laws
+@pytest.mark.filterwarnings("ignore::milepost.AccuracyWarning")
+def test_answers_stay_in_the_range_of_their_query(law: str) -> None:
+    """In the middle of the line no mean distance is above a half, and no error either."""
+    options: dict[str, Any] = {"epsilon": 0.01, "delta": 1e-6, "mechanism": law}
+    synopsis = mp.release([[0.25]], LINE, queries=np.full((200, 1), 0.5), **options)
+    answers = synopsis.statistic.values(np.arange(200))
+    assert ((answers >= 0) & (answers <= 0.5 + 2 / QUANTA)).all()
+    assert answers.max() > 0.5 - 1e-6  # half of all draws are above, and all of 200 below with 2⁻²⁰⁰
+    assert synopsis.error() == pytest.approx(0.5, abs=2 / QUANTA)
 
 
 @laws

@@ -17,15 +17,17 @@ from milepost import Guarantee, Ledger, MilepostError
 from milepost.privacy.accounting import ledger as module
 from milepost.privacy.accounting.budget import NANO
 from milepost.privacy.accounting.ledger import Charge, spending
+from milepost.privacy.gaussian_curve import mu_of_pure
 from tests import ROOT
 from tests.docs.test_guides import blocks, run
 
 
 @pytest.fixture
 def ledger(tmp_path: Path) -> Ledger:
-    """`homes` with a zCDP cap, `names` with a pure one of ε = 1."""
+    """`homes` with a Gaussian cap, `schools` with a zCDP cap of the same words, `names` with a pure one of ε = 1."""
     result = Ledger(tmp_path / "ledger.db")
     result.create("homes", epsilon=3, delta=1e-6)
+    result.create("schools", epsilon=3, delta=1e-6, accounting="zcdp")
     result.create("names", epsilon=1)
     return result
 
@@ -46,35 +48,66 @@ def test_pure_charges_add_up_to_the_cap(ledger: Ledger) -> None:
     assert [entry.label for entry in ledger.history("names")] == [f"week {k}" for k in range(10)]
 
 
-def test_charges_of_all_kinds_add_up_as_rho(ledger: Ledger) -> None:
-    """(ε, δ) as its ρ, pure ε as ε²/2, several together as one charge; refusals tell ρ and ε."""
+def test_charges_of_all_kinds_add_up_as_mu_squared(ledger: Ledger) -> None:
+    """(ε, δ) as its μ², pure ε as that of its noise, several together as one charge; refusals tell μ² and ε."""
     ledger.charge("homes", Guarantee(1, 1e-6))
-    ledger.charge("homes", Guarantee(0.5))
+    ledger.charge("homes", Guarantee(0.3))
     ledger.charge("homes", [Guarantee(0.02), Guarantee(0.98, 1e-9)])
-    parts = (Guarantee(1, 1e-6).rho, 0.125, 0.0002 + Guarantee(0.98, 1e-9).rho)
-    assert ledger.spent("homes").rho == pytest.approx(sum(parts), abs=3 / NANO)
-    assert [entry.cost.rho for entry in ledger.history("homes")] == pytest.approx(parts, abs=1 / NANO)
-    assert all(entry.cost.rho >= part for entry, part in zip(ledger.history("homes"), parts, strict=True))
+    parts = (Guarantee(1, 1e-6).mu ** 2, mu_of_pure(0.3) ** 2, mu_of_pure(0.02) ** 2 + Guarantee(0.98, 1e-9).mu ** 2)
+    assert ledger.spent("homes").mu ** 2 == pytest.approx(sum(parts), abs=3 / NANO)
+    assert [entry.cost.nano / NANO for entry in ledger.history("homes")] == pytest.approx(parts, abs=1 / NANO)
+    assert all(entry.cost.nano / NANO >= part for entry, part in zip(ledger.history("homes"), parts, strict=True))
     assert ledger.spent("homes").nano + ledger.remaining("homes").nano == ledger.account("homes").cap.nano
     with pytest.raises(MilepostError) as error:
-        ledger.charge("homes", Guarantee(2, 1e-6))
+        ledger.charge("homes", Guarantee(2.5, 1e-6))
     spent, left = ledger.spent("homes"), ledger.remaining("homes")
-    assert "does not allow ε = 2, δ = 1e-06 (ρ = 0.0881527)" in str(error.value)
+    assert "does not allow ε = 2.5, δ = 1e-06 (μ² = 0.301758)" in str(error.value)
     assert f"cap, ε = 3, δ = 1e-06, {spent} is spent and {left} is left. Nothing was read or charged." in str(
         error.value
     )
     assert f"ε = {left.epsilon():.4g} at δ = 1e-06" in str(left)
 
 
-def test_the_whole_cap_can_be_spent_at_once(ledger: Ledger) -> None:
+def test_charges_of_all_kinds_add_up_as_rho(ledger: Ledger) -> None:
+    """zCDP as its ρ, Gaussian noise as μ²/2, pure ε as ε²/2, several together as one charge."""
+    zcdp = Guarantee(1, 1e-6, accounting="zcdp")
+    ledger.charge("schools", zcdp)
+    ledger.charge("schools", Guarantee(0.3))
+    ledger.charge("schools", [Guarantee(0.02), Guarantee(0.98, 1e-9)])
+    parts = (zcdp.rho, 0.045, 0.0002 + Guarantee(0.98, 1e-9).mu ** 2 / 2)
+    assert ledger.spent("schools").rho == pytest.approx(sum(parts), abs=3 / NANO)
+    assert [entry.cost.rho for entry in ledger.history("schools")] == pytest.approx(parts, abs=1 / NANO)
+    assert all(entry.cost.rho >= part for entry, part in zip(ledger.history("schools"), parts, strict=True))
+    with pytest.raises(MilepostError, match=r"does not allow ε = 2.5, δ = 1e-06 \(ρ = 0.132753\)"):
+        ledger.charge("schools", Guarantee(2.5, 1e-6, accounting="zcdp"))
+
+
+def test_history_keeps_how_each_guarantee_was_spent(ledger: Ledger) -> None:
+    charged = [Guarantee(0.1), Guarantee(0.1, 1e-6), Guarantee(0.1, 1e-6, accounting="zcdp")]
+    for guarantee in charged:
+        ledger.charge("schools", guarantee)
+    assert [entry.guarantees for entry in ledger.history("schools")] == [(guarantee,) for guarantee in charged]
+
+
+def test_zcdp_is_refused_on_a_gaussian_budget_before_anything_is_written(ledger: Ledger) -> None:
+    before = ledger.path.read_bytes()
+    for charge in (Guarantee(1e-3, 1e-6, accounting="zcdp"), [Guarantee(0.1), Guarantee(1, 1e-6, accounting="zcdp")]):
+        with pytest.raises(MilepostError, match="takes no charge that is spent as zCDP"):
+            ledger.charge("homes", charge)
+    assert ledger.path.read_bytes() == before
+
+
+@pytest.mark.parametrize(("dataset", "accounting"), [("homes", "gaussian"), ("schools", "zcdp")])
+def test_the_whole_cap_can_be_spent_at_once(ledger: Ledger, dataset: str, accounting: str) -> None:
     """Although a cap is rounded down and a charge up, and only then."""
-    ledger.charge("homes", Guarantee(3, 1e-6)).refund()
-    ledger.charge("homes", Guarantee(3, 1e-6))
-    assert ledger.remaining("homes").nano == 0
-    ledger.create("other", epsilon=3, delta=1e-6)
+    whole = Guarantee(3, 1e-6, accounting=accounting)
+    ledger.charge(dataset, whole).refund()
+    ledger.charge(dataset, whole)
+    assert ledger.remaining(dataset).nano == 0
+    ledger.create("other", epsilon=3, delta=1e-6, accounting=accounting)
     ledger.charge("other", Guarantee(1e-6))
     with pytest.raises(MilepostError, match="does not allow"):
-        ledger.charge("other", Guarantee(3, 1e-6))
+        ledger.charge("other", whole)
 
 
 def test_a_pure_cap_refuses_delta_and_a_rho_cap_tells_no_epsilon_of_its_own(ledger: Ledger) -> None:
@@ -91,10 +124,26 @@ def test_a_pure_cap_refuses_delta_and_a_rho_cap_tells_no_epsilon_of_its_own(ledg
 def test_the_same_dataset_again_changes_nothing_and_another_cap_is_refused(ledger: Ledger) -> None:
     ledger.charge("homes", Guarantee(1, 1e-6))
     assert ledger.create("homes", epsilon=3, delta=1e-6).spent.nano > 0
-    for arguments in ({"epsilon": 4, "delta": 1e-6}, {"epsilon": 3}, {"rho": ledger.account("homes").cap.rho}):
-        with pytest.raises(MilepostError, match="'homes' already has a cap of ε = 3, δ = 1e-06"):
-            ledger.create("homes", **arguments)
-    assert [account.name for account in ledger.datasets()] == ["homes", "names"]
+    for arguments in ({"epsilon": 4, "delta": 1e-6}, {"epsilon": 3}, {"rho": ledger.account("schools").cap.rho}):
+        for dataset in ("homes", "schools"):
+            with pytest.raises(MilepostError, match=f"'{dataset}' already has a cap of ε = 3, δ = 1e-06"):
+                ledger.create(dataset, **arguments)
+    assert [account.name for account in ledger.datasets()] == ["homes", "schools", "names"]
+
+
+def test_the_accounting_of_a_dataset_is_fixed(ledger: Ledger) -> None:
+    """Without a word it stays, whatever a new dataset would get; another word is refused."""
+    accountings = {"homes": "gaussian", "schools": "zcdp", "names": "pure"}
+    assert {account.name: account.accounting for account in ledger.datasets()} == accountings
+    for dataset, other in (("homes", "zcdp"), ("schools", "gaussian")):
+        for accounting in (None, accountings[dataset]):
+            same = ledger.create(dataset, epsilon=3, delta=1e-6, accounting=accounting)
+            assert same.accounting == accountings[dataset]
+        with pytest.raises(
+            MilepostError, match=f"already has accounting='{accountings[dataset]}', which never changes"
+        ):
+            ledger.create(dataset, epsilon=3, delta=1e-6, accounting=other)
+    assert ledger.create("names", epsilon=1, accounting="pure").accounting == "pure"
 
 
 @pytest.mark.parametrize("name", ["", " homes", "a/b", "_a", ".a", "a\n", "a" * 65, "e\u0301", "a'b", "a b", 3, None])
@@ -111,7 +160,7 @@ def test_a_good_name_is_taken(ledger: Ledger, name: str) -> None:
 
 
 def test_an_unknown_dataset_is_refused_with_those_there_are(ledger: Ledger) -> None:
-    with pytest.raises(MilepostError, match=r"no dataset 'home' \(it has: homes, names\); create the dataset"):
+    with pytest.raises(MilepostError, match=r"no dataset 'home' \(it has: homes, schools, names\); create the dataset"):
         ledger.charge("home", Guarantee(1))
 
 
@@ -329,7 +378,7 @@ def test_integer_totals_are_exact_over_any_charges(steps: list[tuple[str, float]
     """Against a list of integers; after every refusal the rest works as before."""
     with tempfile.TemporaryDirectory() as folder:
         ledger = Ledger(Path(folder) / "ledger.db")
-        cap = ledger.create("homes", **({"epsilon": 2.5} if pure else {"rho": 1.25})).cap.nano
+        cap = (ledger.create("homes", epsilon=2.5) if pure else ledger.create("homes", rho=1.25)).cap.nano
         costs: list[int] = []
         entries = 0
         for step, epsilon in steps:

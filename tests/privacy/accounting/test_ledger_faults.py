@@ -8,16 +8,18 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from milepost import Guarantee, Ledger, MilepostError
+from milepost.privacy.accounting import account
 from milepost.privacy.accounting.account import SCHEMA
 from milepost.privacy.accounting.budget import NANO
 from milepost.storage import sqlite
+from tests.golden.format_files import FOLDER
 from tests.processes import PATIENCE, start
 
 TENTH = NANO // 10
@@ -443,14 +445,86 @@ def test_entries_and_datasets_cannot_be_deleted(path: Path) -> None:
         Ledger(path).create("homes", epsilon=1)
 
 
+def old_ledger(folder: Path) -> Path:
+    """A copy of a ledger that version 1 has written."""
+    folder.mkdir(exist_ok=True)
+    return Path(shutil.copy(FOLDER / "ledger-1.ledger", folder))
+
+
+def marks(path: Path) -> tuple[int, int]:
+    """The version of a ledger, and the number of its charges."""
+    with closing(sqlite3.connect(path)) as connection:
+        (version,) = connection.execute("PRAGMA user_version").fetchone()
+    return version, Ledger(path).account("homes").entries
+
+
+def make_old_charge(path: Path) -> None:
+    Ledger(path).charge("homes", Guarantee(1, 1e-6))
+
+
+@pytest.mark.parametrize("after", [False, True])
+def test_an_old_ledger_becomes_new_with_its_first_change(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, after: bool
+) -> None:
+    """Whichever statement fails, it is either as it was or has both: reading changes nothing."""
+    path = old_ledger(tmp_path)
+    Ledger(path).history("homes")
+    assert marks(path) == (1, 1)
+    outcomes = []
+    for number in range(1, statements(make_old_charge, path, monkeypatch) + 1):
+        copy = old_ledger(tmp_path / str(number))
+        with monkeypatch.context() as patch, suppress(MilepostError):
+            patch.setattr(sqlite, "connect", Fault(number, after, fail).connect)
+            make_old_charge(copy)
+        outcomes.append(marks(copy))
+    assert marks(path) == (2, 2)
+    assert set(outcomes) == {(1, 1), (2, 2)}
+
+
+def test_an_old_ledger_survives_a_kill_in_its_first_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    count = statements(make_old_charge, old_ledger(tmp_path), monkeypatch)
+    for number in range(count - 6, count + 1):
+        path = old_ledger(tmp_path / str(number))
+        process = start(charge_and_die, path, number)
+        process.join(PATIENCE)
+        assert process.exitcode == 9
+        assert marks(path) in ((1, 1), (2, 2))
+        make_old_charge(path)
+        assert marks(path)[0] == 2
+
+
+def charge_and_die(path: Path, number: int) -> None:
+    sqlite.connect = Fault(number, True, die).connect
+    make_old_charge(path)
+
+
+@pytest.mark.parametrize("end", ["settle", "refund"])
+def test_a_charge_of_version_1_can_go_on(tmp_path: Path, end: str) -> None:
+    """Its guarantee has no accounting there, and means zCDP."""
+    path = tmp_path / "ledger.db"
+    ledger, guarantee = Ledger(path), Guarantee(1, 1e-6, accounting="zcdp")
+    ledger.create("homes", epsilon=3, delta=1e-6, accounting="zcdp")
+    charge = ledger.charge("homes", guarantee)
+    row = list(charge.entry.row())
+    row[3] = '[{"epsilon": 1.0, "delta": 1e-06}]'
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("UPDATE entry SET guarantees = ?, seal = ?", (row[3], account._seal(*row)))
+        connection.execute("PRAGMA user_version = 1")
+    assert [entry.guarantees for entry in ledger.history("homes")] == [(guarantee,)]
+    getattr(charge, end)()
+    (entry,) = ledger.history("homes")
+    assert (entry.guarantees, entry.cost, entry.counts) == ((guarantee,), charge.entry.cost, end == "settle")
+    assert ledger.spent("homes").nano == entry.cost.nano * entry.counts
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
         (
-            "PRAGMA user_version = 2",
-            "ledger of a newer milepost: it has version 2, and this milepost reads 1.*Update milepost",
+            "PRAGMA user_version = 3",
+            "ledger of a newer milepost: it has version 3, and this milepost reads 2.*Update milepost",
         ),
-        ("PRAGMA user_version = 0", "ledger of an older milepost: it has version 0, and this milepost reads 1"),
+        ("PRAGMA user_version = 0", "ledger of an older milepost: it has version 0, and this milepost reads 2"),
         ("PRAGMA user_version = -1", "ledger of an older milepost: it has version -1, and"),
         ("PRAGMA application_id = 7", "is not a ledger: it is a SQLite file of another program"),
     ],

@@ -29,38 +29,39 @@ DatasetArgument = Annotated[str, typer.Argument(metavar="DATASET", help="The nam
 CAP = options(
     "epsilon",
     "delta",
+    "rho",
+    "accounting",
     epsilon=Option(float, "The cap's ε.", section=None),
     delta=Option(float, "The cap's δ; 0 takes pure ε only.", section=None, default=0.0),
+    rho=Option(float, "The cap as ρ of zCDP, instead of ε.", section=None),
+    accounting=Option(str, "What a cap with δ adds up: gaussian (μ², the default) or zcdp (ρ).", section=None),
 )
-SHOWN_DELTA = options("delta", delta=Option(float, "The δ at which ρ is also shown as ε.", section=None))
+SHOWN_DELTA = options("delta", delta=Option(float, "The δ at which μ² and ρ are also shown as ε.", section=None))
 
 
 @app.command(epilog=epilog("ledger create"))
 @expand_groups
-def create(
-    ledger: LedgerArgument,
-    dataset: DatasetArgument,
-    cap: Annotated[dict[str, Any], CAP],
-    rho: Annotated[float | None, typer.Option("--rho", help="The cap as ρ of zCDP, instead of ε.")] = None,
-) -> None:
+def create(ledger: LedgerArgument, dataset: DatasetArgument, cap: Annotated[dict[str, Any], CAP]) -> None:
     """Give a dataset a budget, for good; the file is made where there is none."""
     with progress(f"Creating {dataset}"):
-        account = mp.Ledger(ledger).create(dataset, **cap, rho=rho)
+        account = mp.Ledger(ledger).create(dataset, **cap)
         left = str(account.remaining)
-    typer.echo(f"{dataset} in {ledger}: a cap of {account.cap}, of which {left} is left")
+    typer.echo(
+        f"{dataset} in {ledger}: a cap of {account.cap} with {account.accounting} accounting, of which {left} is left"
+    )
 
 
 @app.command(epilog=epilog("ledger show"))
 @expand_groups
 def show(ledger: LedgerArgument, shown: Annotated[dict[str, Any], SHOWN_DELTA]) -> None:
-    """Print every dataset's cap, and what is spent and left."""
+    """Print every dataset's cap and accounting, and what is spent and left."""
     with progress(f"Reading {ledger}"):
         delta, rows = shown["delta"], []
         for account in mp.Ledger(ledger).datasets():
             amounts = account.spent, account.remaining
             amount_texts = map(str, amounts) if delta is None else (amount.at(delta) for amount in amounts)
-            rows.append((account.name, str(account.cap), f"{account.entries:,}", *amount_texts))
-    _print(("dataset", "cap", "charges", "spent", "left"), rows)
+            rows.append((account.name, str(account.cap), account.accounting, f"{account.entries:,}", *amount_texts))
+    _print(("dataset", "cap", "accounting", "charges", "spent", "left"), rows)
 
 
 @app.command(epilog=epilog("ledger history"))
@@ -75,10 +76,10 @@ def history(
         check_output(csv, force)
         if csv.exists() and ledger.exists() and csv.samefile(ledger):
             raise mp.MilepostError(f"{csv} is the ledger itself; choose another output")
-    names = ("id", "charged", "state", "guarantee", "cost", "what", "label", "protects")
+    names = ("id", "charged", "state", "guarantee", "accounting", "cost", "what", "label", "protects")
     rows = []
     for entry in mp.Ledger(ledger).history(dataset):
-        spent = " and ".join(map(str, entry.guarantees)), entry.cost.number
+        spent = " and ".join(map(str, entry.guarantees)), entry.accounting, entry.cost.number
         rows.append((str(entry.id), entry.charged, entry.state, *spent, entry.what, entry.label, entry.protects))
     if csv is None:
         _print(names, rows)

@@ -29,6 +29,7 @@ def plan(
             "max_queries",
             "neighbors",
             "failure_probability",
+            "accounting",
             n=replace(OPTIONS["n"], help="How many rows the table has.", default=REQUIRED),
             groups=replace(
                 OPTIONS["groups"], type=int, help="How many groups of about equal size the table has.", metavar=None

@@ -359,7 +359,7 @@ class CurvesDesign(CoordinateDesign):
 
     @cached_property
     def _total(self) -> Total:
-        return Total(self.n, self.total_scale, self.pure)
+        return Total.of(self.n, self.total_scale, self.pure)
 
     @property
     def _total_factor(self) -> float:

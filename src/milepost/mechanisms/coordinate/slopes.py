@@ -30,7 +30,7 @@ from milepost.mechanisms.coordinate.path_extremes import walk_extremes
 from milepost.mechanisms.noise_quantiles import normal_quantile
 from milepost.mechanisms.totals import Total
 from milepost.privacy.guarantee import Guarantee
-from milepost.privacy.noise import gaussian_each
+from milepost.privacy.noise import gaussian_deviation, gaussian_each
 from milepost.privacy.protected_change import BudgetSplit, ProtectedChange
 from milepost.spaces.embeddings.embedding import CategoryBlock, Embedding
 from milepost.statistics.sketch import Sketch
@@ -154,14 +154,15 @@ class SlopesDesign(CurvesDesign):
 
 @dataclass(frozen=True)
 class Slopes(CoordinateMechanism):
-    """Noise of variance 2^bits·power/(2τᵢ) on every cumulative count of coordinate i; ρ-zCDP.
+    """Noise of variance 2^bits·power/(2τᵢ) on every cumulative count of coordinate i.
 
     Replacing a record at qᵢ by one at q′ᵢ changes the counts by at most 2^bits·|qᵢ − q′ᵢ| in squares, so it costs
-    Στᵢ|qᵢ − q′ᵢ|/power ≤ ρ where power = sensitivity bound/ρ. Every answer has variance Σwᵢ·power/(2n²).
+    Στᵢ|qᵢ − q′ᵢ|/power ≤ ρ, or μ²/2, where power = sensitivity bound/ρ. Every answer has variance Σwᵢ·power/(2n²).
     """
 
     name = "slopes"
     pure = False
+    all_gaussian = True
     statistic = SlopeCounts
 
     def check(self, change: ProtectedChange, guarantee: Guarantee) -> None:  # noqa: ARG002
@@ -169,7 +170,7 @@ class Slopes(CoordinateMechanism):
         check_delta(self.name, guarantee)
 
     def design(self, public: Embedding, n: int, change: ProtectedChange, guarantee: Guarantee) -> SlopesDesign:
-        """Share ρ between counts and the total, and size cells for the noise."""
+        """Share the budget between counts and the total, and size cells for the noise."""
         split = split_of(public, change, guarantee)
 
         def make(bits: list[int]) -> SlopesDesign:
@@ -225,12 +226,12 @@ def _within(fraction: FloatArray, steps: FloatArray | int) -> FloatArray:
 
 
 def split_of(embedding: Embedding, change: ProtectedChange, guarantee: Guarantee) -> BudgetSplit:
-    """Share ρ between counts and the total: a pair of records costs at most the sensitivity bound, one its radius."""
+    """Share the budget between counts and the total: a pair costs at most the sensitivity bound, one its radius."""
     radius = CountOrigin.of(embedding).radius
     # an answer has the total's noise times |F − anchor| ≤ Σw/2, on evenly spread tables about half of that
     off = embedding.total_width / 4 / math.sqrt(_width(embedding) * radius)
-    bound, rho = embedding.sensitivity_bound, guarantee.for_each(embedding.images_per_record).rho
-    return change.gaussian(bound, radius, rho, off)
+    bound, budget = embedding.sensitivity_bound, guarantee.for_each(embedding.images_per_record).budget
+    return change.gaussian(bound, radius, budget, off)
 
 
 def deviation_of(embedding: Embedding, n: int, power: float) -> float:
@@ -250,7 +251,7 @@ def _width(embedding: Embedding) -> float:
 
 
 def _noises(embedding: Embedding, n: int, power: float, bits: Sequence[int]) -> list[CurveNoise]:
-    scales = scales_of(embedding, power, bits)
+    scales = [gaussian_deviation(scale) for scale in scales_of(embedding, power, bits)]
     shares = [scale / (n << b) for scale, b in zip(scales, bits, strict=True)]
 
     def walk(i: int) -> Sequence[CurveNoise]:

@@ -11,7 +11,7 @@ from milepost._typing import FloatArray, IntArray
 from milepost.errors import MilepostError
 from milepost.mechanisms.paper.learners import Learner, Reading
 from milepost.mechanisms.paper.margins import Margins
-from milepost.privacy.noise import gaussian, laplace
+from milepost.privacy.noise import discrete_gaussian, laplace
 from milepost.privacy.sparse_vector import AboveThreshold
 from milepost.spaces.embeddings.embedding import Embedding
 from milepost.statistics.sketch import CellBorders
@@ -156,5 +156,5 @@ def _noisy(sums: IntArray, scales: FloatArray, pure: bool) -> IntArray:
     result = np.empty_like(sums)
     for scale in np.unique(scales):
         chosen = scales == scale
-        result[chosen] = (laplace if pure else gaussian)(sums[chosen], float(scale))
+        result[chosen] = (laplace if pure else discrete_gaussian)(sums[chosen], float(scale))
     return result

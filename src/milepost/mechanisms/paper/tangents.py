@@ -59,8 +59,21 @@ def interactive_margins(
 ) -> Margins:
     """Return margins by Theorem 1 with constants: the minimum α for `max_queries` adaptive queries."""
     check_game(max_queries, failure_probability)
-    budget = guarantee.for_each(embedding.images_per_record).budget
-    return solve(CONVEX, embedding, n, budget, guarantee.pure, int(max_queries), float(failure_probability))
+    return solve(
+        CONVEX,
+        embedding,
+        n,
+        _budget(embedding, guarantee),
+        guarantee.pure,
+        int(max_queries),
+        float(failure_probability),
+    )
+
+
+def _budget(embedding: Embedding, guarantee: Guarantee) -> float:
+    """Return ε or ρ for one image: the noise of tests is not Gaussian, so that the game spends zCDP."""
+    shared = guarantee.for_each(embedding.images_per_record)
+    return shared.epsilon_each if shared.pure else shared.rho
 
 
 def interactive_error(embedding: Embedding, margins: Margins) -> float:
@@ -289,7 +302,7 @@ class Tangents(CoordinateMechanism):
     def _budgets(self, embedding: Embedding, guarantee: Guarantee) -> FloatArray:
         """Return the coordinates' budgets: α is about w·A with A ∝ budget^{−2/5} (zCDP) or budget^{−2/3} (pure)."""
         parts: FloatArray = embedding.spread ** (3 / 5 if guarantee.pure else 5 / 7)
-        return np.asarray(guarantee.for_each(embedding.images_per_record).budget * parts / parts.sum() / SLACK)
+        return np.asarray(_budget(embedding, guarantee) * parts / parts.sum() / SLACK)
 
     def scans(self, embedding: Embedding, n: int, guarantee: Guarantee) -> tuple[Scan, ...]:
         """Return the games, with the budget split to minimise the sum of their α."""

@@ -20,9 +20,9 @@ from milepost.mechanisms.noise_quantiles import normal_quantile
 from milepost.mechanisms.query.cholesky import NUGGET, CholeskyFactor, check_points
 from milepost.mechanisms.query.exact_products import exact_products, exact_squares
 from milepost.mechanisms.query.noisy_sums import NoisySums
-from milepost.mechanisms.totals import Total
+from milepost.mechanisms.totals import Total, check_total_scale
 from milepost.privacy.guarantee import Guarantee
-from milepost.privacy.noise import check_scale, gaussian
+from milepost.privacy.noise import check_scale, gaussian, gaussian_deviation
 from milepost.privacy.protected_change import BudgetSplit, ProtectedChange
 from milepost.spaces.base import Space
 from milepost.spaces.embeddings.embedding import QUANTA
@@ -53,8 +53,10 @@ class FieldNoise:
     split: BudgetSplit
 
     @classmethod
-    def of(cls, kernel: Kernel, max_points: int, diameter: float, change: ProtectedChange, rho: float) -> "FieldNoise":
-        """Return the noise that costs ρ, rounding included (Theorem 1 of the proof page)."""
+    def of(
+        cls, kernel: Kernel, max_points: int, diameter: float, change: ProtectedChange, budget: float
+    ) -> "FieldNoise":
+        """Return the noise that costs the budget, rounding included (Theorem 1 of the proof page)."""
         quantum, step = diameter / QUANTA, math.sqrt(kernel.pair) / (1 << STEP_BITS)
         nugget = NUGGET * kernel.max_variance
         # a distance is rounded, computed and counted from a rounded anchor; an innovation is rounded down
@@ -62,7 +64,7 @@ class FieldNoise:
         more = off * math.sqrt(2 * max_points / nugget)
         pair, single = (((math.sqrt(square) + more) * SLACK) ** 2 for square in (kernel.pair, kernel.single))
         off_total = TYPICAL_OFFSET * diameter / math.sqrt(single * kernel.max_variance)
-        return cls(kernel, max_points, quantum, step, change.gaussian(pair, single, rho, off_total))
+        return cls(kernel, max_points, quantum, step, change.gaussian(pair, single, budget, off_total))
 
     @property
     def unit(self) -> float:
@@ -83,8 +85,7 @@ class FieldNoise:
         """Refuse noise that does not fit, before data is touched."""
         check_points(self.kernel, self.max_points, self.unit)
         check_scale(self.scale)
-        if self.split.total:
-            check_scale(self.split.total)
+        check_total_scale(self.split.total, pure=False)
 
     def anchors(self, points: AnyArray) -> IntArray:
         """Return the values that distances to points are counted from, in quanta: int64[k]."""
@@ -144,7 +145,7 @@ class Innovations:
         exact = self._innovations(sums)
         fresh = np.array(exact[len(self.exact) :], dtype=np.int64)
         noisy = self.noisy + gaussian(fresh, self.noise.scale).tolist()
-        half, share = 1 << (FRACTION_BITS - 1), self.noise.scale / (1 << FRACTION_BITS)
+        half, share = 1 << (FRACTION_BITS - 1), gaussian_deviation(self.noise.scale) / (1 << FRACTION_BITS)
         answers, lengths = [], []
         for start in range(first, self.factor.count, ROWS):
             rows = self.factor.rows(start, min(start + ROWS, self.factor.count))
@@ -168,7 +169,7 @@ class FieldDesign(QueryDesign):
     @cached_property
     def prediction(self) -> Prediction:
         """The error; the noise is known without data, the noisy total to divide by is not."""
-        noise, total = self.noise, Total(self.n, self.total_scale)
+        noise, total = self.noise, Total.of(self.n, self.total_scale, self.pure)
         variances = 2 * noise.kernel.half(self.queries.points) + NUGGET * noise.kernel.max_variance
         deviations = np.sqrt(noise.split.power / 2 * variances) / noise.quantum
         typical_sums = np.full(self.queries.count, round(total.size * TYPICAL_OFFSET * QUANTA))
@@ -183,10 +184,11 @@ class FieldDesign(QueryDesign):
 
 @dataclass(frozen=True)
 class Field(QueryMechanism):
-    """Noise of covariance C·power/2 on all sums: ρ-zCDP, for points that are known or arrive one by one."""
+    """Noise of covariance C·power/2 on all sums, for points that are known or arrive one by one."""
 
     name = "field"
     pure = False
+    all_gaussian = True
     statistic = NoisySums
 
     def check(self, change: ProtectedChange, guarantee: Guarantee) -> None:  # noqa: ARG002
@@ -202,7 +204,7 @@ class Field(QueryMechanism):
                 "records are from a public universe=[…]"
             )
         candidates = (
-            FieldNoise.of(kernel, max_points, space.diameter, change, guarantee.rho) for kernel in space.kernels
+            FieldNoise.of(kernel, max_points, space.diameter, change, guarantee.budget) for kernel in space.kernels
         )
         best = min(candidates, key=lambda noise: noise.deviation)
         best.check()
@@ -221,7 +223,7 @@ def noisy_sums(queries: Queries, total: Total, noise: FieldNoise, sums: IntArray
 
 def session_prediction(noise: FieldNoise, n: int, diameter: float, shift_error: float = 0.0) -> Prediction:
     """Return the error that a session promises at every query. shift_error: the error from rounding the query."""
-    total = Total(n, noise.split.total)
+    total = Total.of(n, noise.split.total, pure=False)
     deviation = math.hypot(noise.deviation, total.deviation * TYPICAL_OFFSET * diameter) / total.size
     error, uniform = (
         min(normal_quantile(0.05 / count) * deviation + noise.quantum / 2 + shift_error, diameter)

@@ -22,7 +22,7 @@ from milepost.mechanisms.query.noisy_sums import NoisySums
 from milepost.mechanisms.query.tree import Tree
 from milepost.mechanisms.totals import Total
 from milepost.privacy.guarantee import Guarantee
-from milepost.privacy.noise import gaussian_each, laplace_each
+from milepost.privacy.noise import ETA, gaussian_each, laplace_each
 from milepost.privacy.protected_change import ProtectedChange
 from milepost.spaces.embeddings.embedding import QUANTA
 from milepost.spaces.queries import Queries
@@ -84,7 +84,7 @@ class NetDesign(QueryDesign):
     @cached_property
     def prediction(self) -> Prediction:
         """The error; where the number of rows is public, the release reports exactly the same."""
-        total = Total(self.n, self.total_scale, self.pure)
+        total = Total.of(self.n, self.total_scale, self.pure)
         return self.noisy_sums(total, np.full(self.queries.count, -total.size * (QUANTA // 4))).prediction()
 
     def add_noise(self, statistic: DistanceSums, group: int, draw_total: Callable[[], Total]) -> NoisySums:
@@ -100,7 +100,10 @@ class NetDesign(QueryDesign):
 
     def noisy_sums(self, total: Total, sums: IntArray) -> NoisySums:
         """Return sums together with the law of their noise."""
-        deviations, anchors = self.unit * np.sqrt(self.shape.variances), np.full(self.queries.count, MIDDLE)
+        # a sum follows its links with a share of at most 1 each, so that η of every link adds at most this
+        extra = 0.0 if self.pure else ETA * math.sqrt(self.group_draws)
+        deviations = np.hypot(self.unit * np.sqrt(self.shape.variances), extra)
+        anchors = np.full(self.queries.count, MIDDLE)
         return NoisySums(self.mechanism, self.queries, total, sums, anchors, deviations, self.shape.kurtoses)
 
 
@@ -117,7 +120,7 @@ def noise_scales(shape: LinkDesign, change: ProtectedChange, guarantee: Guarante
         split = change.laplace(2 * single, single, guarantee.epsilon, off)
         return split.power * SLACK, split.total
     single = math.fsum(moves**2)
-    split = change.gaussian(4 * single, single, guarantee.rho, QUANTA / 4 / (math.sqrt(single) * deviation))
+    split = change.gaussian(4 * single, single, guarantee.budget, QUANTA / 4 / (math.sqrt(single) * deviation))
     return math.sqrt(split.power / 2) * SLACK, split.total
 
 
@@ -159,10 +162,11 @@ class LinkDesigns:
 
 @dataclass(frozen=True)
 class Net(QueryMechanism):
-    """Noise on differences: ρ-zCDP with δ > 0, pure ε otherwise, whatever the distance is."""
+    """Noise on differences: Gaussian with δ > 0, pure ε otherwise, whatever the distance is."""
 
     name = "net"
     pure = False
+    all_gaussian = True
     statistic = NoisySums
 
     def summands(self, queries: Queries, quanta: IntArray) -> IntArray:
@@ -174,13 +178,13 @@ class Net(QueryMechanism):
         """Return the error of one query alone, which no number of queries can have less than.
 
         Every path from a query ends in a link to the root, whose length is half the diameter. Conductances of these
-        links are in sum at most ρ/(2·length²), and the resistance of all links cannot be less than theirs; the scale of
-        one of them is at least 2·length/ε where costs add up. Half of that where only adding is protected.
+        links are in sum at most budget/(2·length²), and the resistance of all links cannot be less than theirs; the
+        scale of one of them is at least 2·length/ε where costs add up. Half of that where only adding is protected.
         """
-        budget = guarantee.epsilon / change.multiple if guarantee.pure else guarantee.rho / change.multiple**2
+        budget = guarantee.budget / change.multiple ** (1 if guarantee.pure else 2)
         deviation = math.sqrt(2) / budget if guarantee.pure else math.sqrt(1 / (2 * budget))
         error = min_mixture_quantile(0.05) * deviation * (1.0 if change.replaces else 0.5) * public.diameter / n
-        return min(error, public.diameter)
+        return min(error, public.max_range)
 
     def design(self, public: Queries, n: int, change: ProtectedChange, guarantee: Guarantee) -> NetDesign:
         """Return the noise of the mesh with δ > 0, else of the tree."""

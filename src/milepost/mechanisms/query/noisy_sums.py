@@ -9,7 +9,6 @@ from milepost.errors import MilepostError
 from milepost.mechanisms.base import NoisyStatistic, Prediction, check_confidence
 from milepost.mechanisms.noise_quantiles import mixture_quantile
 from milepost.mechanisms.totals import Total
-from milepost.spaces.embeddings.embedding import QUANTA
 from milepost.spaces.queries import Queries
 from milepost.storage.file_limits import FLOATS, INTEGERS, POSITIVE_FLOATS, ParameterLimits, TensorLimits
 
@@ -50,8 +49,8 @@ class NoisySums(NoisyStatistic):
 
     @property
     def max_error(self) -> float:
-        """The diameter: every mean distance and, unless raw, every answer is within 0..diameter."""
-        return self.queries.diameter
+        """The largest range of a query: every mean distance and, unless raw, every answer is within its range."""
+        return self.queries.max_range
 
     @property
     def deviation(self) -> float:
@@ -81,9 +80,10 @@ class NoisySums(NoisyStatistic):
         return np.asarray(self.sums[indices] * self._unit, dtype=np.float64)
 
     def values(self, indices: AnyArray, raw: bool = False) -> FloatArray:
-        """Return the answers of queries int64[k]; unless raw, clipped to 0..diameter, where mean distances are."""
-        result = self._offsets(indices) + self.anchors[indices] * self.queries.quantum
-        return np.asarray(result if raw else np.clip(result, 0, self.queries.diameter))
+        """Return the answers of queries int64[k]; unless raw, clipped to each query's range, where its means are."""
+        quantum, low, high = self.queries.quantum, self.queries.low[indices], self.queries.high[indices]
+        result = self._offsets(indices) + self.anchors[indices] * quantum
+        return np.asarray(result if raw else np.clip(result, low * quantum, high * quantum))
 
     def half_width(self, confidence: float, uniform: bool = False) -> float:
         """Return noise and rounding, the maximum over all queries; for all k answers at once when uniform."""
@@ -106,7 +106,8 @@ class NoisySums(NoisyStatistic):
             return np.asarray(mixture_quantile(kurtosis, failure) * np.sqrt(variance))
 
         rounding, anchors = np.full(len(indices), self.queries.bias), self.anchors[indices]
-        max_offsets = np.maximum(anchors, QUANTA - anchors) * self.queries.quantum
+        low, high = self.queries.low[indices], self.queries.high[indices]
+        max_offsets = np.maximum(anchors - low, high - anchors) * self.queries.quantum
         return self.total.narrow_half_widths(noise, self._offsets(indices), rounding, max_offsets)
 
     def tensors(self) -> dict[str, AnyArray]:

@@ -29,7 +29,8 @@ MAX_LENGTH = 200  # of a text, in characters
 SCHEMA = SqliteSchema(
     noun="ledger",
     application_id=0x4D504C47,  # "MPLG"
-    version=1,
+    version=2,  # caps may be in μ², and guarantees have an accounting; version 1 lacks both, and all of it is zCDP
+    oldest=1,
     statements=(
         """CREATE TABLE dataset (
             id INTEGER PRIMARY KEY,
@@ -103,6 +104,11 @@ class Account:
     created: str
 
     @property
+    def accounting(self) -> str:
+        """Return what adds up, for ever: ε ("pure"), ρ ("zcdp") or μ² ("gaussian")."""
+        return self.cap.accounting
+
+    @property
     def remaining(self) -> Amount:
         """Return the amount that may still be spent."""
         return self.cap.amount(self.cap.nano - self.spent.nano)
@@ -167,6 +173,11 @@ class Entry:
     charged: str
     changed: str
     token: str
+
+    @property
+    def accounting(self) -> str:
+        """Return how the guarantees are spent, each kind once, such as "pure and gaussian"."""
+        return " and ".join(dict.fromkeys(guarantee.accounting for guarantee in self.guarantees))
 
     @property
     def counts(self) -> bool:
@@ -264,9 +275,11 @@ def add_entry(connection: sqlite3.Connection, key: int, new: Entry) -> int:
 
 def store_entry(connection: sqlite3.Connection, changed: Entry) -> None:
     """Update the state of an existing charge."""
+    row = changed.row()
+    guarantees = row[3]  # version 1 wrote the same without an accounting
     connection.execute(
-        "UPDATE entry SET state = ?, changed = ?, seal = ? WHERE id = ?",
-        (changed.state, changed.changed, _seal(*changed.row()), changed.id),
+        "UPDATE entry SET state = ?, guarantees = ?, changed = ?, seal = ? WHERE id = ?",
+        (changed.state, guarantees, changed.changed, _seal(*row), changed.id),
     )
 
 
@@ -283,7 +296,7 @@ def _entry(row: tuple[int, str, int, str, str, str, str, str, str, str, str], ac
     key, token, cost, state, guarantees, what, label, protects, charged, changed, seal = row
     if seal != _seal(token, cost, state, guarantees, what, label, protects, charged, changed):
         raise InconsistentEntriesError
-    spent = tuple(Guarantee(**fields) for fields in json.loads(guarantees))
+    spent = tuple(map(Guarantee.from_json, json.loads(guarantees)))
     amount = account.cap.amount(cost)
     return Entry(key, account.name, amount, state, spent, what, label, protects, charged, changed, token)
 

@@ -29,7 +29,7 @@ from milepost.privacy.accounting.account import (
     check_name,
 )
 from milepost.privacy.accounting.budget import NANO, Amount, Cap, cost
-from milepost.privacy.guarantee import Guarantee
+from milepost.privacy.guarantee import PURE, Guarantee
 from milepost.storage.paths import local_path
 from milepost.storage.sqlite import WAIT, Database
 
@@ -38,8 +38,9 @@ class Ledger:
     """The privacy budgets of datasets, in a SQLite file that many processes and threads may use at once.
 
     A charge is on the disk before it is granted, and the sum of all charges never exceeds the cap. Charges of programs
-    that crashed stay spent. Totals are whole billionths of ρ (zCDP), or of ε if the cap is pure: charges are rounded up
-    and caps are rounded down. The file never holds a private value.
+    that crashed stay spent. Totals are whole billionths of what adds up: ε if the cap is pure, otherwise μ² (Gaussian
+    noise) or ρ (zCDP), as `create` has fixed it. Charges are rounded up and caps are rounded down. The file never holds
+    a private value.
 
     Parameters
     ----------
@@ -82,11 +83,18 @@ class Ledger:
         return self._database.path
 
     def create(
-        self, dataset: str, *, epsilon: float | None = None, delta: float = 0.0, rho: float | None = None
+        self,
+        dataset: str,
+        *,
+        epsilon: float | None = None,
+        delta: float = 0.0,
+        rho: float | None = None,
+        accounting: str | None = None,
     ) -> Account:
         """Create the budget of a dataset; repeat a call with the same cap without effect.
 
-        A cap never changes. A pure cap takes pure charges only and adds up their ε; other caps add up ρ.
+        A cap and its accounting never change. A pure cap takes pure charges only and adds up their ε; other caps add up
+        μ² or ρ.
 
         Parameters
         ----------
@@ -98,6 +106,9 @@ class Ledger:
             The δ of a cap in ε, 0 for a pure cap; or the δ at which a cap in ρ is converted to ε.
         rho : float, optional
             The cap in ρ (zCDP).
+        accounting : {"gaussian", "zcdp"}, optional
+            What a cap with δ > 0 adds up: μ² of Gaussian noise, which allows more, or ρ, which every mechanism of this
+            library has. By default "gaussian" for a new cap in ε, and "zcdp" for a cap in ρ.
 
         Returns
         -------
@@ -107,7 +118,7 @@ class Ledger:
         Raises
         ------
         MilepostError
-            If the arguments are not a cap, or the dataset has another cap.
+            If the arguments are not a cap, or the dataset has another cap or accounting.
 
         Examples
         --------
@@ -116,9 +127,11 @@ class Ledger:
         >>> ledger = mp.Ledger(f"{tempfile.mkdtemp()}/budget.ledger")
         >>> print(ledger.create("homes", rho=0.1).remaining)
         ρ = 0.1
+        >>> ledger.create("schools", epsilon=1, delta=1e-6).accounting
+        'gaussian'
         """
         check_name(dataset)
-        cap = Cap.of(epsilon, delta, rho)
+        cap = Cap.of(epsilon, delta, rho, accounting)
         with self._writing(create=True) as connection:
             row = tables.find(connection, dataset)
             if row is None:
@@ -130,6 +143,11 @@ class Ledger:
             raise MilepostError(
                 f"{dataset!r} already has a cap of {account.cap}, and a cap never changes; got {cap}. Use another name "
                 "for other data."
+            )
+        if accounting is not None and account.accounting != accounting:
+            raise MilepostError(
+                f"{dataset!r} already has accounting={account.accounting!r}, which never changes; got {accounting!r}. "
+                "Leave out accounting=, or use another name for other data."
             )
         return account
 
@@ -144,7 +162,8 @@ class Ledger:
     ) -> "Charge":
         """Charge a guarantee, or several together, before the data is read.
 
-        If δ > 0, the release must be ρ-zCDP for the guarantee's `rho`, as all mechanisms of this library are.
+        If δ > 0, the release must be what the guarantee's `accounting` says, as all mechanisms of this library are:
+        μ-Gaussian for its `mu`, or ρ-zCDP for its `rho`. A budget with accounting="gaussian" refuses the latter.
 
         Parameters
         ----------
@@ -171,7 +190,8 @@ class Ledger:
         BudgetExceededError
             If the charge would exceed the cap; nothing is charged.
         MilepostError
-            If the arguments are wrong, or the charges of the dataset protect another unit.
+            If the arguments are wrong, the charges of the dataset protect another unit, or the guarantee does not add
+            up with others in its accounting.
 
         Examples
         --------
@@ -194,10 +214,10 @@ class Ledger:
         )  # charge the whole guarantee, however many images share it
         for name, text in {"what": what, "label": label, "protects": protects}.items():
             check_line(name, text)
-        exact_cost = cost(guarantees, self.account(dataset).cap.pure)
+        cost(guarantees, self.account(dataset).accounting)  # refuse, or convert (which is cached), before the lock
         with self._writing() as connection:
             key, account = self._find(connection, dataset)
-            price = account.cap.price(exact_cost, account.spent.nano)
+            price = account.cap.price(cost(guarantees, account.accounting), account.spent.nano)
             others = tables.protected(connection, key)
             fits, same_unit = price <= account.remaining.nano, others in ("", protects) or not protects
             if fits and same_unit:
@@ -311,7 +331,7 @@ class Ledger:
         Returns
         -------
         Amount
-            The amount; `rho` and `epsilon(delta)` return it as numbers.
+            The amount; `mu` or `rho`, and `epsilon(delta)`, return it as numbers.
 
         Raises
         ------
@@ -341,7 +361,7 @@ class Ledger:
         Returns
         -------
         Amount
-            The amount; `rho` and `epsilon(delta)` return it as numbers.
+            The amount; `mu` or `rho`, and `epsilon(delta)`, return it as numbers.
 
         Raises
         ------
@@ -539,8 +559,8 @@ def spending(
 
 def _refusal(account: Account, guarantees: tuple[Guarantee, ...], price: int) -> BudgetExceededError:
     request = " and ".join(map(str, guarantees))
-    if not account.cap.pure:
-        request += f" (ρ = {price / NANO:g})"
+    if account.accounting != PURE:
+        request += f" ({account.spent.unit} = {price / NANO:g})"
     left = f"{account.remaining} is left" if account.remaining.nano else "nothing is left"
     return BudgetExceededError(
         f"the budget of {account.name!r} does not allow {request}. Of its cap, {account.cap}, {account.spent} is "

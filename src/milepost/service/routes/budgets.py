@@ -64,6 +64,7 @@ def budgets(state: ServiceState) -> APIRouter:
                         "charged": entry.charged,
                         "state": entry.state,
                         "guarantee": " and ".join(map(str, entry.guarantees)),
+                        "accounting": entry.accounting,
                         "cost": entry.cost.number,
                         "what": entry.what,
                         "label": entry.label,
@@ -88,6 +89,7 @@ def account_view(account: Account) -> dict[str, Any]:
     return {
         "name": account.name,
         "cap": str(account.cap),
+        "accounting": account.accounting,
         "spent": str(account.spent),
         "remaining": str(account.remaining),
         "share": account.spent.nano / account.cap.nano,

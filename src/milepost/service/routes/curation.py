@@ -72,10 +72,13 @@ def curation(state: ServiceState) -> APIRouter:
                     "cells": prediction.cells,
                     "draws": prediction.draws,
                     "bytes": prediction.size,
+                    "accounting": prediction.accounting,
                 }
                 for prediction in result.predictions
             ]
-            return result.guarantee.to_json() | {
+            return {
+                "epsilon": result.guarantee.epsilon,
+                "delta": result.guarantee.delta,
                 "predictions": predictions,
                 "refused": {name: http_text(reason) for name, reason in result.refused.items()},
             }

@@ -72,16 +72,21 @@ class PlanRequest(ApiModel):
     neighbors: Literal["replace", "add-remove"] = "replace"
     groups: Count | None = None
     contributions: Count = 1
+    accounting: Literal["", "gaussian", "zcdp"] = ""
 
 
 class BudgetRequest(ApiModel):
-    """A dataset and the cap on what may ever be spent on it: (epsilon, delta), pure epsilon, or rho."""
+    """A dataset and the cap on what may ever be spent on it: (epsilon, delta), pure epsilon, or rho.
+
+    accounting: what a cap with delta adds up, mu squared of Gaussian noise (the default) or rho of zCDP.
+    """
 
     model_config = example(name="homes", epsilon=3, delta=1e-6)
     name: Annotated[str, Field(min_length=1, max_length=64)]
     epsilon: float | None = Field(None, gt=0)
     delta: float = Field(0, ge=0, lt=1)
     rho: float | None = Field(None, gt=0)
+    accounting: Literal["gaussian", "zcdp"] | None = None
 
 
 SHARED_OPTIONS = (

@@ -37,10 +37,11 @@ class Me(ApiModel):
 
 
 class GuaranteeView(ApiModel):
-    """A guarantee, as numbers and as text."""
+    """A guarantee, as numbers and as text. accounting: how it is spent, "pure", "gaussian" or "zcdp"."""
 
     epsilon: float
     delta: float
+    accounting: str
     text: str
 
 
@@ -183,18 +184,20 @@ class DistanceGrid(ApiModel):
 
 
 class Dataset(ApiModel):
-    """A dataset with its budget. share: the part of the cap that is spent."""
+    """A dataset with its budget. accounting: what adds up. share: the part of the cap that is spent."""
 
     model_config = example(
         name="homes",
         cap="ε = 3, δ = 1e-06",
-        spent="ρ = 0.03 (ε = 1)",
-        remaining="ρ = 0.2 (ε = 2.6)",
+        accounting="gaussian",
+        spent="μ² = 0.056028964 (ε = 1 at δ = 1e-06)",
+        remaining="μ² = 0.363520694 (ε = 2.771 at δ = 1e-06)",
         share=0.13,
         charges=1,
     )
     name: str
     cap: str
+    accounting: Literal["pure", "gaussian", "zcdp"]
     spent: str
     remaining: str
     share: float
@@ -208,12 +211,13 @@ class DatasetList(ApiModel):
 
 
 class Charge(ApiModel):
-    """One entry of the ledger."""
+    """One entry of the ledger. accounting: how the guarantee is spent."""
 
     id: int
     charged: str
     state: str
     guarantee: str
+    accounting: str
     cost: str
     what: str
     label: str
@@ -227,7 +231,10 @@ class ChargeList(ApiModel):
 
 
 class Prediction(ApiModel):
-    """The predicted errors and sizes of one mechanism. draws: of noise, at most; each takes about 10 µs."""
+    """The predicted errors and sizes of one mechanism, and how it spends the guarantee.
+
+    draws: of noise, at most; each takes about 10 µs. accounting: "pure", "gaussian" or "zcdp".
+    """
 
     mechanism: str
     error: float
@@ -237,6 +244,7 @@ class Prediction(ApiModel):
     cells: int | None
     draws: int | None
     bytes: int | None
+    accounting: str
 
 
 class Plan(ApiModel):

@@ -78,7 +78,8 @@ def guarantee_view(guarantee: Guarantee, change: ProtectedChange) -> dict[str, A
         "protected": protected_rows(change),
         "text": str(change),
     }
-    return {"guarantee": guarantee.to_json() | {"text": str(guarantee)}, "change": change_view}
+    guarantee_fields = {"epsilon": guarantee.epsilon, "delta": guarantee.delta, "accounting": guarantee.accounting}
+    return {"guarantee": guarantee_fields | {"text": str(guarantee)}, "change": change_view}
 
 
 def space_view(space: Space, fixed_points: bool = False) -> dict[str, Any]:

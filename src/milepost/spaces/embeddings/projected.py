@@ -360,6 +360,10 @@ class Projected(Box):
         """Return the distance for every pair."""
         return gather(self.distance_tiles(records, queries), len(records), len(queries))
 
+    def distance_range(self, queries: AnyArray) -> tuple[FloatArray, FloatArray]:
+        """Return 0 and the distance to the farthest corner of the box."""
+        return self._range_up_to(self.norm(self._max_differences(queries)))
+
     def to_json(self) -> dict[str, Any]:
         """Return the JSON that the card stores."""
         card: dict[str, Any] = {

@@ -6,8 +6,9 @@ import { percent, tight } from "../numbers.js";
 /** @returns {HTMLElement} */
 export function budgetBar(dataset) {
   const share = Math.min(Math.max(dataset.share ?? 0, 0), 1);
-  // show ε, which the text has in brackets after ρ
-  const remaining = dataset.remaining.match(/\((.+)\)/)?.[1] ?? dataset.remaining;
+  // show ε first, which the text has in brackets after μ² or ρ
+  const [, counted, inBrackets] = dataset.remaining.match(/^(.+) \((.+)\)$/) ?? [];
+  const remaining = inBrackets ?? dataset.remaining;
   const text = `${percent(share)} of the budget of ${dataset.name} is spent. Remaining: ${remaining}.`;
   return element(
     "div",
@@ -27,6 +28,7 @@ export function budgetBar(dataset) {
       element("span", { style: { width: `${100 * share}%` } }),
     ),
     element("small", {}, tight(`Remaining: ${remaining}, of ${dataset.cap}`)),
+    element("small", {}, tight(`Accounting: ${[dataset.accounting, counted].filter(Boolean).join(", ")}`)),
   );
 }
 

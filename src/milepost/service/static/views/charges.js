@@ -28,7 +28,12 @@ export function chargesPanel(workspace) {
             charge.what,
             ["settled", "spent"].includes(charge.state) ? null : element("small", {}, ` ${charge.state}`),
           ),
-          element("td", { class: "number" }, tight(charge.guarantee).replace("e-", "e\u2011")),
+          element(
+            "td",
+            { class: "number" },
+            tight(charge.guarantee).replace("e-", "e\u2011"),
+            charge.cost === charge.guarantee ? null : element("small", {}, ` ${tight(charge.cost)}`),
+          ),
         ),
       );
       body.replaceChildren(...rows);
