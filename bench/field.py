@@ -164,7 +164,7 @@ def speed(case: Case, check: bool, bounds: Bounds) -> None:
         )
     brute = times.pop("brute")
     query_time = sum(times.values())
-    share = bounds.at_most(f"{case.name}: time of a query ÷ brute force", query_time / brute, 3.0)
+    share = bounds.time_at_most(f"{case.name}: time of a query ÷ brute force", query_time / brute, 3.0)
     print(f"{case.name:<18} {1e3 * query_time:7.1f} ms, brute force {1e3 * brute:.1f} ms, ratio {share} (bound 3)")
 
 

@@ -33,7 +33,7 @@ def benchmark(check: bool, bounds: Bounds) -> None:
     brute = times["brute"]
     print(f"table {N:,} × {DIMENSION}; brute force {1e3 * brute:.1f} ms a query; {late_updates} late updates")
     for name, cost in (("ask", times["ask"] / len(few_points)), ("ask_many", times["ask_many"] / queries)):
-        share = bounds.at_most(f"{name} ÷ brute force", cost / brute, 1 / 100)
+        share = bounds.time_at_most(f"{name} ÷ brute force", cost / brute, 1 / 100)
         print(f"{name:<9} {1e6 * cost:7.1f} µs a query, ÷ brute force {share} (bound 0.01)")
 
 

@@ -42,6 +42,10 @@ class Bounds:
         """Return the table cell of the root of a mean of squares, one for each independent release."""
         return self.at_most(name, math.sqrt(squares.mean()), bound, math.sqrt(bound**2 + chance_of(squares)) - bound)
 
+    def gaussian_rms_at_most(self, name: str, squares: FloatArray, bound: float) -> str:
+        """Return the table cell of the root of a mean of squares, of few independent releases with Gaussian errors."""
+        return self.at_most(name, math.sqrt(squares.mean()), bound, (gaussian_factor(len(squares)) - 1) * bound)
+
 
 def chance_of(values: FloatArray) -> float:
     """Return the amount by which a mean of independent values exceeds its expectation with probability FALSE_ALARM.
@@ -51,6 +55,15 @@ def chance_of(values: FloatArray) -> float:
     enough for that; with very few values, Student's limit is so large that nothing is checked.
     """
     return float(stats.t.isf(FALSE_ALARM, len(values) - 1) * values.std(ddof=1) / math.sqrt(len(values)))
+
+
+def gaussian_factor(releases: int) -> float:
+    """Return the factor by which a measured rms exceeds the true one with probability FALSE_ALARM at most.
+
+    Errors of a release are Gaussian and may depend on each other. Their mean square is a sum of λᵢχ²₁ with Σλᵢ = 1,
+    whose far tail is heaviest where all errors are one (Székely and Bakirov 2003): a release is one draw.
+    """
+    return math.sqrt(stats.chi2.isf(FALSE_ALARM, releases) / releases)
 
 
 def squares_of(errors: FloatArray) -> FloatArray:

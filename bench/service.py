@@ -139,7 +139,7 @@ def compare(server: Server, size: Size, requests: int, bounds: Bounds) -> None:
     rate, middle, p99 = (median(getattr(load, name) for load, _ in pairs) for name in ("rate", "median", "p99"))
     slower = max(constant.rate for _, constant in pairs) / max(load.rate for load, _ in pairs)
     later = median(load.p99 / constant.p99 for load, constant in pairs)
-    cell = bounds.at_most(f"constant's requests/s ÷ those of {points:,} points", slower, size.slower)
+    cell = bounds.time_at_most(f"constant's requests/s ÷ those of {points:,} points", slower, size.slower)
     print(
         f"{points:6,} points: {rate:7,.1f} requests/s, {rate * points:9,.0f} points/s, p50 {middle * 1e3:6,.0f} ms, "
         f"p99 {p99 * 1e3:6,.0f} ms; constant's requests/s ÷ this: {cell} (bound {size.slower:g}), "

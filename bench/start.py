@@ -32,7 +32,7 @@ def benchmark(_: bool, bounds: Bounds) -> None:
     for name, seconds in best.items():
         line = f"  {name:<24}{seconds:.2f} s{seconds / best[BASELINE]:>7.2f} × {BASELINE}"
         if name in BOUNDS:
-            bounds.at_most(f"{name} ÷ {BASELINE}", seconds / best[BASELINE], BOUNDS[name])
+            bounds.time_at_most(f"{name} ÷ {BASELINE}", seconds / best[BASELINE], BOUNDS[name])
             line += f"   (bound {BOUNDS[name]})"
         print(line)
 

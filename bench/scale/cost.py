@@ -84,7 +84,7 @@ def predict(constants: Mapping[str, float], work: Work) -> float:
 
 def check_prediction(name: str, predicted: float, measured: float, bounds: Bounds) -> None:
     """Print a prediction beside a measured time, and check that each is at most twice the other."""
-    ratio = bounds.at_most(f"{name}: measured ÷ predicted", measured / predicted, PREDICTED)
-    inverse = bounds.at_most(f"{name}: predicted ÷ measured", predicted / measured, PREDICTED)
+    ratio = bounds.time_at_most(f"{name}: measured ÷ predicted", measured / predicted, PREDICTED)
+    inverse = bounds.time_at_most(f"{name}: predicted ÷ measured", predicted / measured, PREDICTED)
     print(f"  {name}: predicted {predicted:.2f}, measured {measured:.2f} processor seconds", end="; ")
     print(f"measured ÷ predicted {ratio}, predicted ÷ measured {inverse} (bound {PREDICTED:g})")

@@ -119,14 +119,15 @@ def print_growth(sizes: tuple[int, ...], dimension: int, repeat: int, bounds: Bo
     if repeat == 1:
         print(f", time a row {linear:.3g}")
         return
-    print(f", time a row {bounds.at_most(f'{name}: time a row ÷ that of a million', linear, LINEAR)} (bound {LINEAR})")
+    cell = bounds.time_at_most(f"{name}: time a row ÷ that of a million", linear, LINEAR)
+    print(f", time a row {cell} (bound {LINEAR})")
     if dimension == 2:
         # the cost of rows: noise takes a few tenths of a second for any number of rows, and a scan has none
         per_scan = (last.seconds - million.seconds) / (last.scan - million.scan)
-        scanned = bounds.at_most(f"{name}: rows beyond a million ÷ their scan", per_scan, SCAN)
+        scanned = bounds.time_at_most(f"{name}: rows beyond a million ÷ their scan", per_scan, SCAN)
         print(f"  rows beyond a million ÷ their bare scan {scanned} (bound {SCAN:g})")
         if last.rows == SIZES[-1]:
-            whole = bounds.at_most(f"{name}: release ÷ scan", last.seconds / last.scan, WHOLE_SCAN)
+            whole = bounds.time_at_most(f"{name}: release ÷ scan", last.seconds / last.scan, WHOLE_SCAN)
             print(f"  release of {last.rows:,} rows ÷ a bare scan {whole} (bound {WHOLE_SCAN:g})")
 
 

@@ -156,12 +156,14 @@ def measure(session: Any, folder: Path, rows: int, check: bool, bounds: Bounds) 
         if not check:  # fewer rows take less than Java's own work varies
             few_rows = used[f"few rows, {name}"] - used["few rows, empty"]  # does not grow with the rows
             beyond = (used[name] - used["empty"] - few_rows) / used[f"local {name}"]
-            cell = bounds.at_most(f"Spark, {name}: beyond an empty task ÷ local", beyond, BEYOND_EMPTY)
+            cell = bounds.time_at_most(f"Spark, {name}: beyond an empty task ÷ local", beyond, BEYOND_EMPTY)
             print(f"  {name}: rows beyond an empty mapInArrow ÷ a local table {cell} (bound {BEYOND_EMPTY:g})")
         ratio = task_ratio(folder / "rows.parquet", space)
-        cell = bounds.at_most(f"Spark, {name}: a task ÷ local", ratio, BEYOND_EMPTY)
+        cell = bounds.time_at_most(f"Spark, {name}: a task ÷ local", ratio, BEYOND_EMPTY)
         print(f"  {name}: rows of a task alone, in this process, ÷ a local table {cell} (bound {BEYOND_EMPTY:g})")
-    bounding = bounds.at_most("Spark, persons ÷ groupBy", (used["persons"] - used["ℓ₁"]) / used["groupBy"], BOUNDING)
+    bounding = bounds.time_at_most(
+        "Spark, persons ÷ groupBy", (used["persons"] - used["ℓ₁"]) / used["groupBy"], BOUNDING
+    )
     print(f"  bounding of persons ÷ groupBy of the same columns {bounding} (bound {BOUNDING:g})", end="; ")
     print(f"the whole job ÷ groupBy {used['persons'] / used['groupBy']:.2f}")
     constants = fit_constants({name: (job, used[name]) for name, (job, _) in jobs.items()})

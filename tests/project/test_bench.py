@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from bench import __main__ as bench
-from bench.run import Bounds, chance_of, interleaved, squares_of
+from bench.run import FALSE_ALARM, Bounds, chance_of, gaussian_factor, interleaved, squares_of
 from milepost._typing import FloatArray
 
 LOW_BY_CHANCE = 1.06  # a bound just above 1 that a measured RMSE may pass
@@ -40,6 +40,15 @@ def test_chance_falls_with_the_number_of_releases_not_of_queries() -> None:
     assert math.isclose(chance_of(squares_of(errors)), few)
 
 
+def test_few_gaussian_releases_may_pass_their_bound_as_far_as_chance_goes() -> None:
+    assert math.isclose(gaussian_factor(1), NormalDist().inv_cdf(1 - FALSE_ALARM / 2), rel_tol=1e-6)
+    assert 2.4 < gaussian_factor(10) < 2.6
+    for rms, failures in ((1.6, 0), (1.6 * 4.5, 0), (1.6 * 4.6, 1)):
+        bounds = Bounds()
+        bounds.gaussian_rms_at_most("total", np.full(2, rms**2), 1.6)
+        assert len(bounds.missed) == failures, rms
+
+
 def test_functions_are_timed_by_turns() -> None:
     calls: list[str] = []
     times = interleaved({name: partial(calls.append, name) for name in "ab"}, 3)
@@ -51,8 +60,24 @@ def test_a_check_prints_its_cpu_seconds_and_whether_it_failed(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("sys.executable", "/bin/echo")
-    assert bench.check("speed")
+    assert bench.check("speed") == []
     assert capsys.readouterr().out == "bench.speed --check, 0 CPU s\n-m bench.speed --check\n\n"
     monkeypatch.setattr("sys.executable", "/bin/false")
-    assert not bench.check("speed")
+    assert bench.check("speed") == ["bench.speed: exit code 1"]
     assert capsys.readouterr().out == "bench.speed --check, 0 CPU s: FAILED\n\n"
+
+
+@pytest.mark.parametrize(("name", "runs"), [("speed", 2), ("accuracy", 1)])
+def test_only_a_timed_check_that_fails_runs_once_more(name: str, runs: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    results = iter([["MISSED"], []])
+    monkeypatch.setattr(bench, "check", lambda _: next(results))
+    assert bench.failures(name) == ([] if runs == 2 else ["MISSED"])
+
+
+def test_all_missed_bounds_are_named_at_the_end(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(bench, "check", lambda name: [f"bench.{name}: MISSED"] if name == "laws" else [])
+    monkeypatch.setattr("sys.argv", ["bench", "--check"])
+    assert bench.main() == 1
+    assert capsys.readouterr().out == "bench.laws: MISSED\n"

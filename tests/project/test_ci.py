@@ -36,7 +36,9 @@ def test_slow_tests_and_cpu_seconds_are_reported_even_when_a_stage_fails(tmp_pat
     assert [line for line in output.splitlines() if line.startswith("ran ")] == [
         f"ran {stage}" for stage in expected_stages
     ]
-    slowest, _, stages = report.partition("\nCPU seconds of each stage:\n")
+    slowest, _, rest = report.partition("\nFailures:\n")
+    failures, _, stages = rest.partition("\nCPU seconds of each stage:\n")
+    assert failures.strip() == "none"
     assert [line.split(":")[0].strip() for line in stages.splitlines()] == list(expected_stages)
     expected = [f"{k}.10s" for k in range(11, 2, -1)] + ["2.25s"] if "slow" in expected_stages else ["2.25s", "0.50s"]
     assert [line.split()[0] for line in slowest.splitlines()] == (expected if "quick" in expected_stages else [])
