@@ -113,7 +113,7 @@ def pair_deviation(space: Projected, left: FloatArray, right: FloatArray) -> flo
 
 def plane_rows(check: bool, bounds: Bounds) -> None:
     """Print disc and square, with RMSE ÷ single ≤ 1.3; the rows are few, so that noise dominates the embedding."""
-    n, directions = (300, 24) if check else (1_000, 64)
+    n, directions = (300, 32) if check else (1_000, 64)
     generator = np.random.default_rng(0)
     spaces = {
         "disc": mp.L2(center=[0, 0], radius=1, directions=directions),
@@ -181,7 +181,7 @@ def noise_rows(check: bool, bounds: Bounds) -> None:
     labels = [f"label {k}" for k in range(49)]  # and `other`
     numbers = mp.Gower([mp.number(0, 1), mp.flag()])
     category = mp.Gower([mp.category(labels)])
-    cap = mp.GreatCircle((52.5, 13.4), 40, directions=24)
+    cap = mp.GreatCircle((52.5, 13.4), 40, directions=32)
     near = generator.normal([52.5, 13.4], [0.1, 0.15], (n + QUERIES, 2))
     mixed = [(x, x > y) for x, y in generator.beta(2, 3, (n + QUERIES, 2)).tolist()]
     plans = [[label] for label in generator.choice(labels, n + QUERIES)]

@@ -41,7 +41,10 @@ nitpick_ignore_regex = [
     # What the library passes on, and users do not touch.
     (r"py:.*", r"milepost\.(auditing\.case|privacy\.protected_change|spaces\.columns)\..*"),
     (r"py:.*", r"milepost\.ingest\.(dataframes|progress)\..*"),
-    (r"py:.*", r"milepost\.spaces\.(registry\.S|fields\.ValueType|queries\.Queries|embeddings\.embedding\.Block)"),
+    (
+        r"py:.*",
+        r"milepost\.spaces\.(registry\.S|fields\.ValueType|queries\.Queries|embeddings\.(embedding\.Block|anchor\.Anchor))",
+    ),
     (r"py:.*", r"milepost\.mechanisms\.base\.(AnyDesign|Public|CoordinateDesign|QueryDesign)"),
 ]
 

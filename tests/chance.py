@@ -180,6 +180,19 @@ def assert_close(
     assert (error <= bound).all(), f"off by {shares.max():.4g} times what noise allows"
 
 
+def is_unbiased(errors: Any, *, against: float) -> bool:
+    """Whether the mean of independent errors may be 0, by Student's law: false alarms FALSE_ALARM.
+
+    against: a bias, in the unit of the errors, that must be noticed.
+    """
+    values = np.ravel(np.asarray(errors, dtype=np.float64))
+    count, deviation = len(values), float(values.std(ddof=1))
+    most = float(stats.t.isf(FALSE_ALARM / 2, count - 1))
+    shift = against * math.sqrt(count) / deviation
+    _require(stats.nct.cdf(most, count - 1, shift), f"a bias of {against:.3g} in {count:,} errors")
+    return bool(abs(float(values.mean())) * math.sqrt(count) <= most * deviation)
+
+
 def confidence(comparisons: int = 1) -> float:
     """What to ask a promise for, so that one that is true is broken with FALSE_ALARM at most."""
     return 1 - FALSE_ALARM / comparisons

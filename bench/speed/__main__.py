@@ -1,9 +1,9 @@
 """Measure times as multiples of plain NumPy or SciPy in the same run: releases, plans, questions and answers."""
 
 from bench.run import Bounds, main
-from bench.speed import answers, counting, given_queries, planning, release, sessions
+from bench.speed import answers, counting, given_queries, planning, release, sessions, wide
 
-PARTS = (counting, planning, release, answers, given_queries, sessions)
+PARTS = (counting, planning, release, answers, given_queries, sessions, wide)
 
 
 def benchmark(check: bool, bounds: Bounds) -> None:

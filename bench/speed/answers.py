@@ -46,7 +46,7 @@ def benchmark(check: bool, bounds: Bounds) -> None:
     _time("L1 of columns", mp.L1([(0, 1)] * 32), rng.random((many, 32)), 1, bounds)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "plane.milepost"
-        _synopsis(plane).save(path)
+        synopsis_of(plane).save(path)
         few_mb, many_mb = (_peak(path, count) for count in (many // 5, many))
     print(
         f"memory beyond points and answers, {plane.count} directions: {few_mb:.0f} MB for {many // 5:,}, "
@@ -57,7 +57,7 @@ def benchmark(check: bool, bounds: Bounds) -> None:
 
 
 def _time(name: str, space: mp.Space, points: FloatArray, bound: float, bounds: Bounds) -> None:
-    synopsis = _synopsis(space)
+    synopsis = synopsis_of(space)
     polygons = synopsis.coordinates.functions()
     part = points[: len(points) // 20]
     positions = np.asfortranarray(space.position(space.read_queries(part)))
@@ -74,11 +74,11 @@ def _time(name: str, space: mp.Space, points: FloatArray, bound: float, bounds: 
         f"{len(points):,} answers, {name}, {len(polygons)} coordinates of {len(polygons[0].nodes) - 1} cells: "
         f"{answers * numbers:.2f} s, {1e9 * answers:.1f} ns a number; np.interp {1e9 * interp:.1f} ns"
     )
-    ratio = bounds.at_most(f"answers ÷ interp, {name}, {len(polygons)} coordinates", answers / interp, bound)
+    ratio = bounds.time_at_most(f"answers ÷ interp, {name}, {len(polygons)} coordinates", answers / interp, bound)
     print(f"  ÷ interp {ratio} (bound {bound})")
 
 
-def _synopsis(space: mp.Space) -> mp.Synopsis:
+def synopsis_of(space: mp.Space) -> mp.Synopsis:
     """Return a synopsis of evenly spread people, of the size of a release; its noise would take seconds to draw."""
     design = Slopes().design(space.embedding, PEOPLE, ProtectedChange(), GUARANTEE)
     counts = []

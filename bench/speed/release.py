@@ -42,7 +42,7 @@ def benchmark(check: bool, bounds: Bounds) -> None:
     design = Slopes().predict(space.embedding, len(people), ProtectedChange(), guarantee)
     noise = seconds(lambda: design.run(sketch), 1)
     print(f"release of {N:,} × {DIMENSION}: {release:.2f} s; np.sort(axis=0) {sort:.2f} s")
-    print(f"  ÷ sort {bounds.at_most('release ÷ sort', release / sort, 1.5)} (bound 1.5)")
+    print(f"  ÷ sort {bounds.time_at_most('release ÷ sort', release / sort, 1.5)} (bound 1.5)")
     print(f"  sketch {reading / release:.0%}, noise {noise / release:.0%} of the release")
 
     peaks = [_peak(rows) for rows in ((200_000, 1_600_000) if check else (400_000, 3_200_000))]

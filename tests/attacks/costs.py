@@ -187,6 +187,7 @@ def space_fixtures() -> list[SpaceFixture]:
     for name, matrix, params in metrics:
         make = partial(mp.AnyMetric, mp.precomputed(matrix), 4, [2, 3, 0], repetitions=2, **params)
         result.append(SpaceFixture(f"any, {name}", make, numbers(4), single=True))
+    result.append(SpaceFixture("degrees", partial(mp.Angular, 3, directions=8, angle_unit="degrees"), angle))
     return result
 
 

@@ -9,32 +9,38 @@ release nothing.
 import itertools
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import partial
 
 import numpy as np
 from scipy.special import ndtri
 
 from milepost._typing import AnyArray, FloatArray, IntArray
-from milepost.auditing import Case, Claim, Gaussian, Outcomes, Pure
+from milepost.auditing import Case, Claim, Gaussian, Outcomes, Pure, fixtures
 from milepost.auditing import cases as bounds_search
-from milepost.auditing.case import Draw, gaussian_ratio
-from milepost.auditing.claims import gaussian
+from milepost.auditing.case import Draw, gaussian_ratio, sketch_of
+from milepost.auditing.case_matrix import APPROXIMATE
 from milepost.auditing.noise_trace import NoiseTrace, TracePair
 from milepost.ingest.aggregation import read_sums
+from milepost.mechanisms.coordinate.slopes import Slopes
 from milepost.mechanisms.paper.game import PrivateGame
 from milepost.mechanisms.paper.tangents import convex_learner, interactive_margins
 from milepost.mechanisms.query.cholesky import CholeskyFactor
 from milepost.mechanisms.query.field import FRACTION_BITS, Field, Innovations
 from milepost.mechanisms.query.links import Links
 from milepost.mechanisms.query.net import Net
+from milepost.mechanisms.table_model import SHARES, STEPS, noisy_moments, noisy_step
 from milepost.pipeline.find_bounds import Scales
+from milepost.pipeline.private_ball import CENTER_SHARE, COMPARISONS, BallScales, grid_center, grid_of
 from milepost.privacy.guarantee import Guarantee
 from milepost.privacy.protected_change import ProtectedChange
 from milepost.privacy.sparse_vector import noise_scales
+from milepost.spaces.embeddings.anchor import Anchor
 from milepost.spaces.embeddings.embedding import QUANTA
 from milepost.spaces.lp import L1
 from milepost.spaces.queries import Queries
+from milepost.statistics.ball_points import BallGrid
+from milepost.statistics.model_sums import BASIS_BITS, MODEL_STEPS, Clusters, PointMoments, model_grid
 from milepost.statistics.sketch import Sketch
 
 
@@ -238,6 +244,27 @@ def uncut(epsilon: float = 1.0) -> KnownCase:
     return case_from_traces("net", "differences that are not cut", Pure(epsilon), *runs)
 
 
+# --- anchored slopes --------------------------------------------------------------------------------------------------
+
+
+class Unpaid(Anchor):
+    """An anchor whose sum is released, too, while the budget is divided as if it were not."""
+
+    def pair(self, constant: float) -> float:  # noqa: ARG002
+        return self.sensitivity_bound
+
+
+def unpaid_anchor(guarantee: Guarantee = APPROXIMATE) -> KnownCase:
+    """A record moves from the border of a disc to its middle: the counts alone cost half of the budget."""
+    space = fixtures.disc().space()
+    anchor = space.embedding.anchor
+    unpaid = Unpaid(**{field.name: getattr(anchor, field.name) for field in fields(Anchor)})
+    design = Slopes().design(replace(space.embedding, anchor=unpaid), 1, ProtectedChange(), guarantee)
+    sketches = [sketch_of(space, [point], design.sketch_cells) for point in ([1.0, 0.0], [0.0, 0.0])]
+    runs = [partial(design.run, sketch) for sketch in sketches]
+    return case_from_traces("slopes", "an anchor without its share of the budget", Gaussian(guarantee.mu), *runs)
+
+
 # --- bounds ---------------------------------------------------------------------------------------------------------
 
 
@@ -266,6 +293,87 @@ def exact_total(epsilon: float = 2.0) -> KnownCase:
     draws = [bounds_search.draw(side, pair, scales) for side in pair]
     loss = max_log_ratio(np.array([1.0, 0.0]), np.array([0.0, 1.0]))
     return KnownCase(Case("bounds", "exact number of rows", Pure(epsilon), *draws), loss)
+
+
+# --- ball -----------------------------------------------------------------------------------------------------------
+
+
+def wrong_ball(name: str, exact: list[IntArray], scale: float, claim: float) -> KnownCase:
+    """Numbers of the search for a ball, on a row from pole to pole, with noise that is too small."""
+
+    def draw(side: int) -> Callable[[int], Outcomes]:
+        generator = np.random.default_rng([17, side])
+
+        def outcomes(runs: int) -> Outcomes:
+            noisy = exact[side] + np.rint(generator.normal(0, scale, (runs, len(exact[side]))))
+            return Outcomes.of(score=(noisy * (exact[0] - exact[1])).sum(axis=1))
+
+        return outcomes
+
+    loss = float(np.linalg.norm(exact[0] - exact[1])) / scale
+    return KnownCase(Case("ball", name, Gaussian(claim), draw(0), draw(1)), loss)
+
+
+def ball_scales(neighbors: str) -> tuple[list[bounds_search.BallTable], Guarantee, BallScales]:
+    guarantee = Guarantee(7.0, 1e-6)
+    pair = [bounds_search.BallTable((place,)) for place in (1.0, -1.0)]
+    return pair, guarantee, BallScales.of(guarantee, ProtectedChange(neighbors), grid_of(bounds_search.BALL))
+
+
+def forgotten_pole() -> KnownCase:
+    """Noise on the sums for a record that is added, and moves them by the radius: one that is replaced moves by two."""
+    pair, guarantee, scales = ball_scales("add-remove")
+    claim = guarantee.with_share(CENTER_SHARE).mu
+    return wrong_ball("a centre that forgets the other pole", [side.sums.values for side in pair], scales.sums, claim)
+
+
+def forgotten_counts() -> KnownCase:
+    """Each of seven counts has the noise of one that is alone; the row is beyond all of the radii or none."""
+    pair, guarantee, scales = ball_scales("replace")
+    center = grid_center(pair[0].sums.values, int(pair[0].sums.totals[0]))
+    exact = [np.full(COMPARISONS, side.counts(center).beyond(0)) for side in pair]
+    claim = guarantee.with_share(1 - CENTER_SHARE).mu
+    scale = scales.count / math.sqrt(COMPARISONS)
+    return wrong_ball("a radius whose counts each take all", exact, scale, claim)
+
+
+# --- model ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Unclipped(BallGrid):
+    """Points as they come, however far from the ball they are."""
+
+    def integers(self, points: FloatArray) -> IntArray:
+        return np.rint((points - self.center) * (self.steps / self.radius)).astype(np.int64)
+
+
+def unclipped_moments() -> KnownCase:
+    """A row at twice the radius moves to an orthogonal direction: products move by four times their bound."""
+    guarantee, grid = Guarantee(7.0, 1e-6), Unclipped(np.zeros(2), 1.0, MODEL_STEPS)
+    scales = bounds_search.model_scales(guarantee, "replace")
+
+    def run(point: list[float]) -> object:
+        moments = PointMoments(grid.width)
+        moments.add(grid.integers(np.array([point])))
+        return noisy_moments(moments, scales, 1)
+
+    claim = Gaussian(guarantee.with_share(SHARES["sums"] + SHARES["products"]).mu)
+    runs = [partial(run, point) for point in ([2.0, 0.0], [0.0, 2.0])]
+    return case_from_traces("model", "moments of rows that are not clipped", claim, *runs)
+
+
+def forgotten_cluster() -> KnownCase:
+    """Noise on a step of k-means for a row that leaves a cluster, and that enters no other one."""
+    guarantee, grid = Guarantee(7.0, 1e-6), model_grid(bounds_search.DISC)
+    scales = bounds_search.model_scales(guarantee, "replace")
+    wrong = replace(scales, clusters=scales.clusters / math.sqrt(2))
+    centers = np.array([[MODEL_STEPS // 2, 0], [0, MODEL_STEPS // 2]])
+    clusters = Clusters(grid, np.eye(2, dtype=np.int64) << BASIS_BITS, centers, MODEL_STEPS // 2)
+    pair = [bounds_search.ModelTable((point,)) for point in ((1.0, 0.0), (0.0, 1.0))]
+    runs = [partial(noisy_step, side.cluster_sums(clusters), clusters, wrong) for side in pair]
+    claim = Gaussian(guarantee.with_share(SHARES["clusters"] / STEPS).mu)
+    return case_from_traces("model", "a row that changes its cluster, counted once", claim, *runs)
 
 
 # --- the choice of coordinate ---------------------------------------------------------------------------------------
@@ -343,6 +451,4 @@ def against_noisy(kind: type[Innovations] = AgainstNoisy) -> KnownCase:
         return lambda runs: Outcomes.of(score=np.array([score() for _ in range(runs)]))
 
     loss = float(np.linalg.norm((pair[0] - pair[1]) / scales))
-    return KnownCase(
-        Case("field", "innovations against noisy answers", gaussian(guarantee.budget), *map(draw, pair)), loss
-    )
+    return KnownCase(Case("field", "innovations against noisy answers", Gaussian(guarantee.mu), *map(draw, pair)), loss)

@@ -14,6 +14,8 @@ def known_bad_cases() -> Iterator[tuple[KnownCase, int]]:
         **bad_mechanisms.sparse_vectors(),
         **bad_mechanisms.noises(),
         "cell": bad_mechanisms.forgotten_cell(),
+        "pole": bad_mechanisms.forgotten_pole(),
+        "counts": bad_mechanisms.forgotten_counts(),
     }
     for known_case in [*simulations.values(), bad_floats.float_laplace()]:
         if known_case.true_loss > MARGIN * known_case.case.claim.loss:  # Algorithm 1 is right
@@ -25,3 +27,6 @@ def known_bad_cases() -> Iterator[tuple[KnownCase, int]]:
     yield bad_groups.uncounted(), 200
     yield bad_groups.one_ended(), 12_000
     yield bad_mechanisms.uncut(), 4000
+    yield bad_mechanisms.unpaid_anchor(), 4000
+    yield bad_mechanisms.unclipped_moments(), 4000
+    yield bad_mechanisms.forgotten_cluster(), 40_000

@@ -60,6 +60,8 @@ SHARPNESS = {
     "noise": Sharpness("noise", 100_000, 0.8),
     "sparse-vector": Sharpness("sparse-vector", 100_000, 0.3),
     "bounds": Sharpness("bounds", 2000, 0.12),
+    "ball": Sharpness("ball", 8000, 0.08),
+    "model": Sharpness("model", 3000, 0.08),
     "tangents, two coordinates": Sharpness("tangents", 4000, 0.01, "lines, one of 205"),
     "tangents, one coordinate": Sharpness("tangents", 2000, 0.01, "lines, one of 71"),
     "tangents, two points": Sharpness("tangents", 2000, 0.02, "lines, one of 101"),

@@ -11,6 +11,7 @@ import milepost as mp
 from milepost._typing import AnyArray
 from milepost.auditing.check_space import CheckFailedError, check_space
 from milepost.spaces import registry
+from milepost.spaces.embeddings.anchor import Anchor
 from milepost.spaces.embeddings.embedding import Embedding
 from tests.spaces.hour_of_day import HourOfDay
 
@@ -31,7 +32,12 @@ SPACES: dict[str, list[tuple[Any, Any]]] = {  # of each kind, with records where
     ],
     "lp": [(mp.Lp(1.5, [(0, 1), (-1, 4)]), None)],
     "great-circle": [(mp.GreatCircle((80, 170), 3000), None), (mp.GreatCircle((0, 0), 40, directions=4), None)],
-    "angular": [(mp.Angular(3, directions=6), VECTORS[:, :3]), (mp.Angular(24), VECTORS)],
+    "angular": [
+        (mp.Angular(3, directions=6), VECTORS[:, :3]),
+        (mp.Angular(24), VECTORS),
+        (mp.Angular(3, directions=6, angle_unit="degrees"), VECTORS[:, :3]),
+        (mp.Angular(24, angle_unit="degrees"), VECTORS),
+    ],
     "gower": [
         (
             mp.Gower([mp.number(0, 9, step=1), mp.category(["a", "b", "c"]), mp.flag()], weights=[1, 2, 0.5]),
@@ -51,7 +57,8 @@ CASES = [pytest.param(*case, id=f"{kind} {k}") for kind, cases in SPACES.items()
 TIGHT = [
     case
     for case in CASES
-    if case.id in ("l1 0", "l1 1", "l1 2", "l1 3", "l2 0", "angular 0", "gower 0", "hamming 0", "hamming 1")
+    if case.id
+    in ("l1 0", "l1 1", "l1 2", "l1 3", "l2 0", "angular 0", "angular 2", "gower 0", "hamming 0", "hamming 1")
 ]
 
 
@@ -98,6 +105,76 @@ def test_a_bound_that_is_one_per_cent_too_small_is_noticed(space: Any, records: 
     short = with_embedding(space, sensitivity_bound=0.99 * space.embedding.sensitivity_bound)
     with pytest.raises(CheckFailedError, match="sensitivity_bound is too small"):
         check_space(short, records)
+
+
+class ShortPair(Anchor):
+    """A pair costs one per cent less than it does."""
+
+    def pair(self, constant: float) -> float:
+        return 0.99 * super().pair(constant)
+
+
+class ShortSingle(Anchor):
+    """A record costs three per cent less than it does."""
+
+    def _singles(self, constant: float, origins: AnyArray) -> Any:
+        return 0.97 * super()._singles(constant, origins)
+
+
+class Rounded(mp.L2):
+    """The mean distance to the anchor is rounded by the number of records."""
+
+    def anchor_positions(self, points: AnyArray) -> Any:
+        return super().anchor_positions(points) // len(points) * len(points)
+
+
+@pytest.mark.parametrize("space", [mp.L2(center=[1, -2], radius=3, directions=64), mp.GreatCircle((0, 0), 40, 64)])
+@pytest.mark.parametrize(("kind", "message"), [(ShortPair, "pair.*is too small"), (ShortSingle, "single.*too small")])
+def test_an_anchor_that_costs_too_little_is_noticed(space: Any, kind: type[Anchor], message: str) -> None:
+    anchor = space.embedding.anchor
+    wrong = kind(**{field.name: getattr(anchor, field.name) for field in dataclasses.fields(anchor)})
+    with pytest.raises(CheckFailedError, match=message):
+        check_space(with_embedding(space, anchor=wrong))
+
+
+def test_an_anchor_that_looks_at_other_rows_is_noticed() -> None:
+    with pytest.raises(CheckFailedError, match="anchor_positions depends on other rows"):
+        check_space(Rounded(center=[0, 0], radius=1, directions=8))
+
+
+class CentredVectors(mp.L2):
+    """The vectors of a model have the mean of the batch taken off."""
+
+    def vectors(self, points: AnyArray) -> Any:
+        return points - 0.01 * points.mean(axis=0)
+
+
+class LongVectors(mp.L2):
+    """Vectors that are longer than the ball that should hold them."""
+
+    stretch = 1.5
+
+    def vectors(self, points: AnyArray) -> Any:
+        return self.stretch * points
+
+
+class NoVectors(LongVectors):
+    """Vectors that are no numbers."""
+
+    stretch = np.nan
+
+
+@pytest.mark.parametrize(
+    ("kind", "message"),
+    [
+        (CentredVectors, "vectors depends on other rows"),
+        (LongVectors, "leaves the enclosing_ball"),
+        (NoVectors, "leaves the enclosing_ball"),
+    ],
+)
+def test_vectors_of_a_model_that_break_their_contract_are_noticed(kind: type[mp.L2], message: str) -> None:
+    with pytest.raises(CheckFailedError, match=message):
+        check_space(kind(center=[0, 0], radius=3, directions=8))
 
 
 class Centred(mp.L1):

@@ -69,10 +69,30 @@ def test_plan_prints_what_the_library_predicts(run: Run) -> None:
 
 
 def test_plan_keeps_its_numbers_whole_on_a_narrow_terminal(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("milepost.cli.commands.plan.console", lambda: Console(width=60))
+    monkeypatch.setattr("milepost.cli.commands.plan.console", lambda: Console(width=72))
     result = run(f"plan {SPACE} --n 1000000 --epsilon 1 --delta 1e-6")
     assert "…" not in result.out
     assert "paper's alpha" in result.out
+
+
+def test_a_private_ball_is_planned_and_released(run: Run, tmp_path: Path) -> None:
+    """With the words of the options, in errors as well."""
+    ball = "--space l2 --center 0,0 --radius 100"
+    result = run(f"plan {ball} --n 100000 --epsilon 1 --delta 1e-6 --ball-share 0.1")
+    assert result.code == 0
+    assert "10 % of the budget finds a centre" in result.out
+    rows = 30 + np.random.default_rng(0).normal(size=(400, 2))
+    np.savetxt(tmp_path / "people.csv", rows, delimiter=",", header="x,y", comments="")
+    release = f"release {tmp_path / 'people.csv'} {ball} -o {tmp_path / 'people.milepost'}"
+    result = run(f"{release} --epsilon 30 --delta 1e-6 --ball-share 0.2")
+    assert result.code == 0, result.err
+    result = run(f"show {tmp_path / 'people.milepost'}")
+    assert "centre and radius found privately with 20 % of the budget" in result.out
+    result = run(f"{release} --force --epsilon 30 --ball-share 0.2")
+    assert result.code != 0
+    assert "--ball-share needs --delta above 0" in result.err
+    result = run(f"{release} --force --epsilon 30 --delta 1e-6 --ball-share 0.7")
+    assert "--ball-share must be a share of the budget" in result.err
 
 
 def test_release_writes_a_file_with_the_words_of_the_command(released: mp.Synopsis) -> None:

@@ -55,7 +55,11 @@ PROVED = {  # what has to have a page, by where that is
     "session": "composition",
     "ledger": "composition",
     "add-remove": "change",
+    "anchor": "anchors",
+    "rotation": "rotations",
     "find_bounds": "bounds",
+    "ball_share": "ball",
+    "model": "model",
     "service": "service",
 }
 

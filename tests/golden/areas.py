@@ -233,6 +233,14 @@ def _parse(text: str) -> Any:
         return text
 
 
+def uniform_error(synopsis: mp.Synopsis, group: Any) -> dict[str, float]:
+    """The error for all points at once, where there is one."""
+    statistic = synopsis.statistic if group is None else synopsis.statistic.group(group)
+    if not statistic.has_uniform_error:
+        return {}
+    return {"uniform": synopsis.error(synopsis.confidence, uniform=True, group=group)}
+
+
 def release(table: Any, space: Any, points: Any, draw: Noise, **params: Any) -> dict[str, Any]:
     """Return one release with other noise: its scales, its file, and its answers."""
     with replace_noise(draw) as calls:
@@ -246,7 +254,7 @@ def release(table: Any, space: Any, points: Any, draw: Noise, **params: Any) -> 
                 "raw": synopsis.mean_distance(points, group=group, raw=True),
                 "interval": np.column_stack(synopsis.interval(points, synopsis.confidence, group=group)),
                 "error": synopsis.error(synopsis.confidence, group=group),
-                "uniform": synopsis.error(synopsis.confidence, uniform=True, group=group),
+                **uniform_error(synopsis, group),
             }
             for group in groups
         }

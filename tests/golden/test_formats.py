@@ -16,9 +16,11 @@ READERS = {  # by file: the version that reads it, or None for this one
     "ledger-1.ledger": None,
     "ledger-2.ledger": None,
     "synopsis-2.milepost": r"a version before 0\.1\.0 \(commit 42d2854\)",
-    "synopsis-3.milepost": None,
+    "synopsis-3.milepost": r"a version before 0\.1\.0 \(commit cb0f754\)",
+    "synopsis-4.milepost": None,
     "session-1.db": r"a version before 0\.1\.0 \(commit 42d2854\)",
-    "session-2.db": None,
+    "session-2.db": r"a version before 0\.1\.0 \(commit cb0f754\)",
+    "session-3.db": None,
 }
 REMEDIES = {"synopsis": "make the release again", "session": "begin another session in another store"}
 

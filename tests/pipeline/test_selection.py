@@ -287,9 +287,9 @@ def predicted(space: Space, mechanism: str, n: int) -> Prediction:
 )
 @pytest.mark.parametrize("mechanism", ["slopes", pytest.param("hats", marks=pytest.mark.slow)])
 def test_no_number_of_directions_is_much_better(space: Projected, n: int, mechanism: str) -> None:
-    """The search stops early, and must not stop short: within a hundredth or two of the best of all sizes (WORTH)."""
+    """The search stops early, and must not stop short: within a few hundredths of the best of all sizes (WORTH)."""
     best = min(predicted(variant, mechanism, n).error for variant in space.size_variants(n))
-    assert predicted(space, mechanism, n).error <= best / 0.98
+    assert predicted(space, mechanism, n).error <= best / 0.95
 
 
 @pytest.mark.slow
@@ -302,8 +302,8 @@ def test_more_rows_get_more_directions() -> None:
 
 def test_a_given_number_of_directions_is_kept() -> None:
     """Whatever would suit the table."""
-    planned = mp.plan(mp.L2(center=[0, 0], radius=1, directions=12), n=10**6, epsilon=1, delta=1e-6)
-    assert {p.coordinates for p in planned.predictions} == {12}
+    planned = mp.plan(mp.L2(center=[0, 0], radius=1, directions=16), n=10**6, epsilon=1, delta=1e-6)
+    assert {p.coordinates for p in planned.predictions} == {16}
 
 
 # Plans.
@@ -362,10 +362,12 @@ def test_notes_name_the_rows_from_which_tangents_promise_something(space: Space,
 
 
 def test_a_promise_that_is_good_has_no_note() -> None:
-    """Nothing to say but how each mechanism spends the guarantee."""
+    """Nothing to say but how each mechanism spends the guarantee, and which tables the plan is for."""
     planned = mp.plan(PLANE, n=1_000_000, epsilon=1, delta=1e-6)
     assert promises(planned)["tangents"] < PLANE.diameter
-    assert planned.notes == ["accounting: exact Gaussian curve (slopes); pure ε (hats); zCDP (tangents)"]
+    accounting, margin = planned.notes
+    assert accounting == "accounting: exact Gaussian curve (slopes); pure ε (hats); zCDP (tangents)"
+    assert margin.startswith("slopes, hats: planned for tables")
 
 
 def test_notes_look_as_far_as_tables_may_be() -> None:

@@ -47,3 +47,33 @@ def test_a_pure_guarantee_has_no_rho() -> None:
     assert Guarantee(2.0).budget == 2.0
     with pytest.raises(MilepostError, match="delta=0 has no rho"):
         _ = Guarantee(2.0).rho
+
+
+class TestShare:
+    @pytest.mark.parametrize("accounting", ["gaussian", "zcdp"])
+    def test_shares_of_a_budget_add_up(self, accounting: str) -> None:
+        whole = Guarantee(1.0, 1e-6, accounting=accounting)
+        parts = [whole.with_share(0.1), whole.with_share(0.9).with_share(0.5), whole.with_share(0.9).with_share(0.5)]
+        assert sum(part.budget for part in parts) == pytest.approx(whole.budget, rel=1e-14)
+        assert sum(part.rho for part in parts) == pytest.approx(whole.rho, rel=1e-14)
+        assert sum(part.mu**2 for part in parts) == pytest.approx(whole.mu**2, rel=1e-14)
+        assert parts[0].for_each(2).budget == pytest.approx(whole.budget / 40, rel=1e-14)
+
+    def test_what_is_said_is_the_whole(self) -> None:
+        whole = Guarantee(1.0, 1e-6)
+        assert str(whole.with_share(0.1)) == str(whole)
+        assert whole.with_share(0.1).to_json() == whole.to_json()
+        assert whole.with_share(0.1).epsilon == 1
+        assert whole.with_share(1.0) == whole
+        with pytest.raises(MilepostError, match="a guarantee has epsilon, delta and accounting"):
+            Guarantee.from_json(whole.to_json() | {"share": 0.1})
+
+    @pytest.mark.parametrize("share", [0, -0.1, 1.1, math.nan])
+    def test_other_shares_are_refused(self, share: float) -> None:
+        with pytest.raises(MilepostError, match="share="):
+            Guarantee(1.0, 1e-6).with_share(share)
+
+    def test_pure_epsilon_has_none(self) -> None:
+        with pytest.raises(MilepostError, match="delta=0"):
+            Guarantee(1.0).with_share(0.5)
+        assert Guarantee(1.0).with_share(1.0) == Guarantee(1.0)

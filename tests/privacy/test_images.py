@@ -146,7 +146,7 @@ def test_no_images_at_once_cost_slopes_more_than_rho(
     embedding = L1([(0, width) for width, _ in box], weights=[weight for _, weight in box]).embedding
     guarantee = Guarantee(epsilon, 1e-6)
     image_budget = guarantee.for_each(images).budget
-    bits = cell_bits(embedding, deviation_of(embedding, N, embedding.sensitivity_bound / image_budget))
+    bits = cell_bits(embedding, deviation_of(embedding, N, embedding.sensitivity_bound / image_budget), N)
     spans = embedding.span.tolist()
     quanta = st.tuples(
         *(

@@ -12,17 +12,20 @@ NOISE = {"privacy/noise.py": "draws it", "privacy/guarantee.py": "asks OpenDP wh
 SEEDED = {  # NumPy's generators, each with a public seed
     "demo/clinic.py": "made-up people",
     "service/server.py": "made-up people",
+    "mechanisms/coordinate/path_extremes.py": "how far noise goes along a coordinate, from noise of a known law",
     "mechanisms/coordinate/curves.py": "how wide the band of all answers is, from noise of a known law",
     "mechanisms/coordinate/hats.py": "the same",
     "mechanisms/coordinate/slopes.py": "the same",
     "mechanisms/coordinate/categories.py": "the same",
     "mechanisms/coordinate/faber_schauder.py": "the same",
     "spaces/geographic.py": "public pairs, to measure distortion",
+    "spaces/lp.py": "public points, to measure mean distances to the anchor",
     "spaces/angular.py": "the same",
     "spaces/embeddings/projected.py": "the same",
     "spaces/kernels/reference_measures.py": "public points of a reference measure",
     "spaces/embeddings/bourgain.py": "public sets of queries",
     "spaces/embeddings/directions.py": "public directions",
+    "mechanisms/table_model.py": "public draws of a model, and the first centres of its clusters",
 }
 NAMES = {  # the system's generator, for what must not be guessed or must not meet another
     "storage/atomic_file.py": "names of temporary files",

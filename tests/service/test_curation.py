@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import milepost as mp
@@ -13,7 +14,6 @@ from milepost.service.database import JobRecord, now
 from milepost.service.schemas.requests import ReleaseRequest
 from milepost.service.settings import Settings
 from milepost.service.state import ServiceState
-from tests.golden.format_files import FOLDER
 from tests.service.conftest import BUILD_PARAMS, CITY, PLANE, SPACES, ServiceFixture, create_service, wait_for_job
 
 
@@ -125,10 +125,16 @@ def test_the_accounting_of_a_budget_is_chosen_once(fresh_service: ServiceFixture
     assert (charge["accounting"], charge["cost"][:3]) == ("zcdp and pure", "ρ =")
 
 
-def test_an_upload_that_does_not_add_up_is_not_stored(fresh_service: ServiceFixture) -> None:
-    """A file that was spent as ρ, such as one of an older version, on a budget of Gaussian noise."""
+def test_an_upload_that_does_not_add_up_is_not_stored(fresh_service: ServiceFixture, tmp_path: Path) -> None:
+    """A file that was spent as ρ, on a budget of Gaussian noise."""
     carla = fresh_service.client("carla")
-    content = (FOLDER / "synopsis-3.milepost").read_bytes()
+    ledger = mp.Ledger(tmp_path / "other.ledger")
+    ledger.create("homes", epsilon=3, delta=1e-6, accounting="zcdp")
+    synopsis = mp.release(
+        [[2.0], [8.0]] * 50, mp.L1([(0, 10)]), epsilon=1, delta=1e-6, mechanism="slopes", ledger=ledger, dataset="homes"
+    )
+    synopsis.save(tmp_path / "old.milepost")
+    content = (tmp_path / "old.milepost").read_bytes()
     for accounting, code in (("gaussian", 422), ("zcdp", 201)):
         cap = {"epsilon": 3, "delta": 1e-6, "accounting": accounting}
         assert carla.post("/v1/datasets", {"name": accounting, **cap}).status_code == 201
@@ -175,6 +181,53 @@ def test_plans(fresh_service: ServiceFixture) -> None:
     error = carla.post("/v1/plan", params | {"error": 0.1}).json()["error"]
     assert (error["code"], "either epsilon" in error["detail"]) == ("refused", True)
     assert carla.post("/v1/plan", params | {"space": {"space": "angular", "dim": 10**9}}).status_code in (413, 422)
+
+
+def test_angles_in_degrees_over_http(fresh_service: ServiceFixture) -> None:
+    carla = fresh_service.client("carla")
+    space = {"space": "angular", "dim": 2, "angle_unit": "degrees"}
+    params = {"space": space, "columns": ["x", "y"], **BUILD_PARAMS}
+    assert finish_job(fresh_service, carla.post("/v1/releases", {"id": "angles", **params}))["state"] == "done"
+    release = carla.get("/v1/releases/angles").json()
+    assert (release["diameter"], release["distance_unit"]) == (180, "degrees")
+    answer = carla.post("/v1/releases/angles/distances", {"points": [[-1, -1]]}).json()
+    assert answer["distance_unit"] == "degrees"
+    synopsis = mp.load(fresh_service.state.directory.release("angles"))
+    assert answer["distances"] == synopsis.mean_distance([[-1, -1]]).tolist()
+    assert synopsis.space == mp.Angular(2, synopsis.space.embedding.dimension, angle_unit="degrees")
+    params["space"] = {"space": "angular", "dim": 2, "angle_unit": "degree"}
+    error = carla.post("/v1/releases", {"id": "wrong", **params}).json()["error"]
+    assert (error["code"], "did you mean 'degrees'?" in error["detail"]) == ("refused", True)
+
+
+def test_float32_unit_vectors_over_http(fresh_service: ServiceFixture) -> None:
+    """Vectors whose length is 1 in float32 are inside the unit ball: no note, no refusal."""
+    carla = fresh_service.client("carla")
+    turns = np.arange(20)
+    points = np.column_stack([np.cos(turns), np.sin(turns)]).astype(np.float32)
+    assert (np.linalg.norm(points.astype(np.float64), axis=1) > 1).any()
+    ball = {"space": "l2", "center": {"x": 0, "y": 0}, "radius": 1, "directions": 16}
+    params = {"id": "given", "space": ball, **BUILD_PARAMS, "mechanism": "field", "queries": points.tolist()}
+    job = finish_job(fresh_service, carla.post("/v1/releases", params))
+    assert (job["state"], job["detail"]) == ("done", None)
+    answer = carla.post("/v1/releases/given/distances", {"points": points.tolist()})
+    assert answer.status_code == 200, answer.text
+
+
+def test_a_private_ball_over_http(fresh_service: ServiceFixture) -> None:
+    carla = fresh_service.client("carla")
+    ball = {"space": "l2", "center": {"x": 0, "y": 0}, "radius": 100}
+    params = {"space": ball, "n": 100_000, "epsilon": 1, "delta": 1e-6}
+    plan = carla.post("/v1/plan", params | {"ball_share": 0.1}).json()
+    assert plan["ball"].startswith("ball: 10 % of the budget finds a centre")
+    assert carla.post("/v1/plan", params).json()["ball"] is None
+    assert carla.post("/v1/plan", params | {"ball_share": 0.5}).status_code == 422
+    build = {"id": "ball", "space": ball, **BUILD_PARAMS, "ball_share": 0.2, "delta": 1e-6}
+    job = finish_job(fresh_service, carla.post("/v1/releases", build))
+    assert job["state"] == "done", job["detail"]
+    refused = {"id": "box", "space": PLANE, **BUILD_PARAMS, "ball_share": 0.2, "delta": 1e-6}
+    job = finish_job(fresh_service, carla.post("/v1/releases", refused))
+    assert (job["state"], "needs a ball" in job["detail"]) == ("failed", True)
 
 
 def test_rates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -282,7 +282,7 @@ def test_another_version_is_refused(path: Path, monkeypatch: pytest.MonkeyPatch)
         card = stored_card(store)
         for change, message in (
             ({"numbers": [*card["numbers"][:-1], 7.0]}, "another version of milepost"),
-            ({"format": 3}, "has format 3, and this version reads format 2. A newer version wrote it: update milepost"),
+            ({"format": 4}, "has format 4, and this version reads format 3. A newer version wrote it: update milepost"),
         ):
             with monkeypatch.context() as patch:
                 patch.setattr(json, "loads", loads_with(change))

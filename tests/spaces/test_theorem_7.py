@@ -175,7 +175,9 @@ def answer(case: Case, mechanism: str, guarantee: mp.Guarantee, n: int | None = 
         )
         positions: AnyArray = np.arange(queries.count)
         return direct.values(positions), direct.half_widths(positions, confidence)
-    embedding = dataclasses.replace(case.space.embedding, relative_error=0.0, clipping_error=0.0)
+    embedding = dataclasses.replace(
+        case.space.embedding, relative_error=0.0, clipping_error=0.0, rotations=None, anchor=None
+    )
     sketch = Sketch(embedding.dimension)
     sketch.add(case.space.quantize(case.records))
     statistic = run_mechanism(

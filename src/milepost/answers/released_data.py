@@ -14,12 +14,13 @@ from milepost.ingest.dataframes import FrameTemplate, shape_answers
 from milepost.ingest.query_points import query_points
 from milepost.mechanisms.base import CoordinateStatistic, Label, NoisyStatistic
 from milepost.mechanisms.registry import coordinate_names
+from milepost.mechanisms.table_model import TableModel
 from milepost.privacy.guarantee import Guarantee
 from milepost.privacy.protected_change import ProtectedChange
 from milepost.spaces.base import Space
 from milepost.spaces.queries import Queries
 
-FORMAT = 3  # of the card and the file
+FORMAT = 4  # of the card and the file
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -42,6 +43,11 @@ class ReleasedData:
     def labels(self) -> tuple[Label, ...]:
         """Return the labels of the groups; empty for a release without groups."""
         return self.statistic.labels
+
+    @property
+    def model(self) -> TableModel | None:
+        """Return the private model of the table that answers use; None if the release has none."""
+        return self.statistic.model
 
     @property
     def given_queries(self) -> AnyArray | None:
@@ -223,9 +229,9 @@ class ReleasedData:
 
     def positions(self, points: AnyArray) -> AnyArray:
         """Return embedding positions of points as the space reads them, or their indices among the given queries."""
-        return (
-            self.space.position(points) if self.queries is None else self.queries.find(self.space.clip_points(points))
-        )
+        if self.queries is not None:
+            return self.queries.find(self.space.clip_points(points))
+        return self.statistic.extend(self.space.position(points), points)
 
     @property
     def groups(self) -> NoisyStatistic:

@@ -10,6 +10,7 @@ from milepost._typing import AnyArray, FloatArray, IntArray
 from milepost.auditing.claims import Claim
 from milepost.spaces.base import Space
 from milepost.statistics.sketch import Sketch
+from milepost.statistics.statistic_spec import RecordBlock
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,6 +91,4 @@ def gaussian_ratio(noisy: AnyArray, left: AnyArray, right: AnyArray, scale: AnyA
 
 def sketch_of(space: Space, records: Sequence[Any], cells: int) -> Sketch:
     """Return a small sketch of a small table."""
-    sketch = Sketch(space.embedding.dimension, cells=cells)
-    sketch.add(space.quantize(np.asarray(records, dtype=np.float64)))
-    return sketch
+    return Sketch.spec(space, cells=cells).of(RecordBlock(np.asarray(records, dtype=np.float64)))

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from milepost.auditing import fixtures
 from milepost.auditing.case import Case
-from milepost.auditing.claims import Claim, Pure, gaussian
+from milepost.auditing.claims import Claim, Gaussian, Pure
 from milepost.auditing.fixtures import Fixture
 from milepost.auditing.worst_case_search import Rows, Search, SearchedCase
 from milepost.pipeline.interactive import interactive
@@ -136,8 +136,14 @@ EMBEDDED = (fixtures.steps, fixtures.plane, fixtures.disc, fixtures.angles, fixt
 
 
 def slopes_cases() -> Iterator[Case]:
-    """Yield cases of slopes on steps, a plane, directions, labels and the earth; other relations on steps."""
-    yield from _cases("slopes", APPROXIMATE, (*EMBEDDED, fixtures.earth), (*OTHER_RELATIONS, "add-remove, groups"))
+    """Yield cases of slopes on steps, a plane, directions, labels and the earth; other relations on steps.
+
+    On a disc, a ball and the earth answers are counted from an anchor; a row is also added there.
+    """
+    spaces = (*EMBEDDED, fixtures.ball, fixtures.earth)
+    yield from _cases("slopes", APPROXIMATE, spaces, (*OTHER_RELATIONS, "add-remove, groups"))
+    for make in (fixtures.disc, fixtures.ball, fixtures.earth):
+        yield _case("slopes", APPROXIMATE, make, "add-remove")
 
 
 def hats_cases() -> Iterator[Case]:
@@ -166,7 +172,7 @@ def field_cases() -> Iterator[Case]:
     yield from _cases("field", APPROXIMATE, (fixtures.steps, fixtures.earth, fixtures.letters))
     for name in ("replace", "add-remove"):
         search = session_search(replace(fixtures.line(), positions=(0.0, 1.0, 0.5)), RELATIONS[name], APPROXIMATE)
-        yield SearchedCase.of("field", f"line, session, {name}", gaussian(APPROXIMATE.budget), search)
+        yield SearchedCase.of("field", f"line, session, {name}", Gaussian(APPROXIMATE.mu), search)
 
 
 def _cases(
@@ -176,8 +182,13 @@ def _cases(
     others: Sequence[str] = OTHER_RELATIONS,
 ) -> Iterator[Case]:
     """Yield a case for each space with a replaced record, and cases of other relations on the first space."""
-    claim: Claim = Pure(guarantee.epsilon) if guarantee.pure else gaussian(guarantee.budget)
     for make, name in [*((make, "replace") for make in spaces), *((spaces[0], name) for name in others)]:
-        fixture = make()
-        search = release_search(fixture, RELATIONS[name], mechanism, guarantee)
-        yield SearchedCase.of(mechanism, f"{fixture.name}, {name}", claim, search)
+        yield _case(mechanism, guarantee, make, name)
+
+
+def _case(mechanism: str, guarantee: Guarantee, make: Callable[[], Fixture], relation: str) -> Case:
+    """Return the case of a space and a relation."""
+    claim: Claim = Pure(guarantee.epsilon) if guarantee.pure else Gaussian(guarantee.mu)
+    fixture = make()
+    search = release_search(fixture, RELATIONS[relation], mechanism, guarantee)
+    return SearchedCase.of(mechanism, f"{fixture.name}, {relation}", claim, search)

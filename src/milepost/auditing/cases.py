@@ -1,8 +1,8 @@
-"""The shipped audit cases: noise, sparse vector, tangents, sessions and bounds, and the cases of `case_matrix`."""
+"""Shipped audit cases: noise, sparse vector, tangents, sessions, bounds, balls, models, and those of `case_matrix`."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
-from functools import partial
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -10,20 +10,27 @@ from milepost._typing import IntArray
 from milepost.auditing import case_matrix
 from milepost.auditing.case import SLOW_SAMPLES, Case, Draw, Outcomes, gaussian_ratio, laplace_ratio, sketch_of
 from milepost.auditing.claims import Claim, Gaussian, Pure, concentrated
+from milepost.auditing.scripted_noise import NoiseScript
 from milepost.mechanisms.paper.margins import Margins
 from milepost.mechanisms.paper.tangents import Tangents, interactive_margins
+from milepost.mechanisms.table_model import ModelScales, TableModel, fit_model
+from milepost.mechanisms.totals import Total
 from milepost.pipeline.find_bounds import Grid, Scales, Search
+from milepost.pipeline.private_ball import BallScales, BallSearch, grid_of, squared_radii
 from milepost.privacy.guarantee import Guarantee
-from milepost.privacy.noise import gaussian, laplace
+from milepost.privacy.noise import gaussian, gaussian_deviation, laplace
 from milepost.privacy.protected_change import ProtectedChange
 from milepost.privacy.sparse_vector import AboveThreshold, noise_scales
 from milepost.sessions.engines.game import GameEngine
 from milepost.spaces.arbitrary import AnyMetric
 from milepost.spaces.base import Space
-from milepost.spaces.lp import L1
+from milepost.spaces.lp import L1, L2
 from milepost.spaces.metrics import precomputed
+from milepost.statistics.ball_points import DistanceCounts, PointSums
 from milepost.statistics.magnitudes import MAX_VALUE, Magnitudes
+from milepost.statistics.model_sums import ClusterProducts, Clusters, ClusterSums, PointMoments, model_grid
 from milepost.statistics.sketch import CellBorders, Sketch
+from milepost.statistics.statistic_spec import RecordBlock
 
 
 def noise_cases() -> Iterator[Case]:
@@ -204,6 +211,139 @@ def draw(magnitudes: Magnitudes, pair: list[Magnitudes], scales: Scales) -> Draw
     return lambda runs: Outcomes.of(score=np.array([score() for _ in range(runs)]))
 
 
+BALL = L2(center=[0], radius=1)
+OTHER_WEIGHT = 3000  # of the rows besides the moving one, so that the centre is next to them
+
+
+@dataclass(frozen=True)
+class BallTable:
+    """Many rows at one pole of a ball, which are one record of that weight, and one row elsewhere, or none."""
+
+    mover: tuple[float, ...]
+
+    @cached_property
+    def _block(self) -> RecordBlock:
+        points = BALL.read(np.array([[1.0], *([place] for place in self.mover)]))
+        return RecordBlock(points, weight=np.array([OTHER_WEIGHT, *[1] * len(self.mover)]))
+
+    @cached_property
+    def sums(self) -> PointSums:
+        """Return the exact sums."""
+        return PointSums.spec(grid_of(BALL)).of(self._block)
+
+    def counts(self, center: IntArray) -> DistanceCounts:
+        """Return the exact counts around a centre."""
+        return DistanceCounts.spec(grid_of(BALL), center, squared_radii()).of(self._block)
+
+
+def ball_cases() -> Iterator[Case]:
+    """Yield cases of the search for a ball.
+
+    A row moves from one pole to the other, from inside to outside of every radius that is tested; or a row at the other
+    pole is present or absent. The centre is chosen by the noisy sums, and every radius by the noisy counts before, so
+    the likelihood of an outcome is the product of the likelihoods of its steps.
+    """
+    guarantee = Guarantee(7.0, 1e-6)
+    for neighbors, rows in (("replace", ((1.0,), (-1.0,))), ("add-remove", ((-1.0,), ()))):
+        pair = [BallTable(mover) for mover in rows]
+        scales = BallScales.of(guarantee, ProtectedChange(neighbors), grid_of(BALL))
+        draws = [ball_draw(side, pair, scales) for side in pair]
+        names = {"replace": "one row from pole to pole", "add-remove": "one row at a pole, or none"}
+        yield Case("ball", names[neighbors], Gaussian(guarantee.mu), *draws, every=SLOW_SAMPLES)
+
+
+def ball_draw(table: BallTable, pair: list[BallTable], scales: BallScales) -> Draw:
+    """Return a function that runs the search on a table and reduces each run to ln of its likelihood ratio."""
+    sums_scale, total_scale, count_scale = (
+        gaussian_deviation(scales.sums),
+        Total.of(0, scales.total, pure=False).scale,
+        Total.of(0, scales.count, pure=False).scale,
+    )
+
+    def score() -> float:
+        search = BallSearch.run(table.sums, table.counts, scales)
+        left, right = (side.sums for side in pair)
+        result = gaussian_ratio(search.sums, left.values, right.values, sums_scale)
+        if scales.total:
+            result += gaussian_ratio(np.array([search.total.value]), left.totals, right.totals, total_scale)
+        counts = [side.counts(search.center) for side in pair]
+        for radius, noisy in search.counts:
+            before, after = (np.array([side.beyond(radius)]) for side in counts)
+            result += gaussian_ratio(np.array([noisy]), before, after, count_scale)
+        return result
+
+    return lambda runs: Outcomes.of(score=np.array([score() for _ in range(runs)]))
+
+
+DISC = L2(center=[0, 0], radius=1)
+CLUSTER_WEIGHT = 100_000  # of the rows of each cluster, so that centres are next to them
+
+
+@dataclass(frozen=True)
+class ModelTable:
+    """Two clusters of many rows, each of which is one record of that weight, and one row elsewhere, or none."""
+
+    mover: tuple[tuple[float, float], ...]
+
+    @cached_property
+    def _block(self) -> RecordBlock:
+        points = DISC.read(np.array([[0.3, 0.0], [0.0, 0.3], *self.mover]))
+        return RecordBlock(points, weight=np.array([CLUSTER_WEIGHT, CLUSTER_WEIGHT, *[1] * len(self.mover)]))
+
+    @cached_property
+    def moments(self) -> PointMoments:
+        """Return the exact moments."""
+        return PointMoments.spec(DISC, model_grid(DISC)).of(self._block)
+
+    def cluster_sums(self, clusters: Clusters) -> ClusterSums:
+        """Return the exact sums of residuals, by cluster."""
+        return ClusterSums.spec(DISC, clusters).of(self._block)
+
+    def cluster_products(self, clusters: Clusters) -> ClusterProducts:
+        """Return the exact products of residuals, by cluster."""
+        return ClusterProducts.spec(DISC, clusters).of(self._block)
+
+    def fit(self, scales: ModelScales) -> TableModel:
+        """Draw all noise of a model."""
+        return fit_model(self, self.moments, scales, model_grid(DISC), 2 * CLUSTER_WEIGHT)
+
+
+def model_cases() -> Iterator[Case]:
+    """Yield a case of the model of a table.
+
+    A row moves from a point of the border to an orthogonal one, and from one cluster to the other, farther from both
+    centres than residuals are clipped. Axes, centres and the clipping depend on the noisy numbers before, so the
+    likelihood of an outcome is the product of the likelihoods of its steps.
+    """
+    guarantee = Guarantee(7.0, 1e-6)
+    pair = [ModelTable((place,)) for place in ((1.0, 0.0), (0.0, 1.0))]
+    draws = [model_draw(side, pair, model_scales(guarantee, "replace")) for side in pair]
+    yield Case("model", "one row from cluster to cluster", Gaussian(guarantee.mu), *draws, every=4 * SLOW_SAMPLES)
+
+
+def model_scales(guarantee: Guarantee, neighbors: str) -> ModelScales:
+    """Return the scales of a model with two components."""
+    scales = ModelScales.of(guarantee, ProtectedChange(neighbors), model_grid(DISC), 2 * CLUSTER_WEIGHT)
+    return replace(scales, components=2)
+
+
+def model_draw(table: ModelTable, pair: list[ModelTable], scales: ModelScales) -> Draw:
+    """Return a function that fits the model of a table and reduces each run to ln of its likelihood ratio.
+
+    The other table gets the noisy numbers of the first, which shows what it would have added noise to.
+    """
+    other, sign = (pair[1], 1) if table is pair[0] else (pair[0], -1)
+
+    def score() -> float:
+        drawn = NoiseScript.drawn(lambda: table.fit(scales))
+        replayed = drawn.again()
+        with replayed.replacing_noise():
+            other.fit(scales)
+        return sign * drawn.log_ratio(replayed)
+
+    return lambda runs: Outcomes.of(score=np.array([score() for _ in range(runs)]))
+
+
 def shipped_cases() -> list[Case]:
     """Return all shipped cases, in the order of the report."""
     return [
@@ -218,4 +358,6 @@ def shipped_cases() -> list[Case]:
         *tangents_cases(),
         *session_cases(),
         *bounds_cases(),
+        *ball_cases(),
+        *model_cases(),
     ]

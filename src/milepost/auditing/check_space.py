@@ -15,11 +15,13 @@ from milepost.auditing.scripted_noise import NoiseScript
 from milepost.errors import MilepostError, collected_warnings
 from milepost.ingest.batches import space_batches
 from milepost.ingest.query_points import query_points
+from milepost.mechanisms.coordinate.count_origin import border_shares
 from milepost.pipeline.plan import plan
 from milepost.pipeline.release import exact_mean_distance, release
 from milepost.spaces.base import Space, distance_range, require_space
-from milepost.spaces.embeddings.embedding import QUANTA, Embedding
+from milepost.spaces.embeddings.embedding import QUANTA, QUANTUM_BITS, Embedding
 from milepost.spaces.objects import object_array
+from milepost.spaces.queries import Queries
 from milepost.synopsis.serialization import load
 
 BATCHES = (1, 2, 7)  # rows that are read together
@@ -30,6 +32,9 @@ MAX_COLUMNS = 48  # that one sweep of the search changes
 STARTS, SWEEPS = 12, 4  # of the search
 MAX_QUERIES = 12
 TOLERANCE = 1e-9  # of distances, relative to the diameter
+VECTOR_TOLERANCE = 1e-3  # of lengths of vectors: a ball far from 0 is rounded, and longer ones are clipped
+CONSTANTS = 4  # of an anchor, at which its costs are checked
+ANCHOR_LEVELS = 8  # of the cells in which they are, as a power of two
 
 
 class CheckFailedError(AssertionError):
@@ -48,8 +53,9 @@ def check_space(space: Space, records: Any = None) -> float:
 
     Everything that privacy rests on is checked on records: a record's image depends on that record alone and is the
     same each time, images are integers inside the embedding's intervals, and no pair of records is farther apart in
-    the embedding than `sensitivity_bound`, which is searched for at the worst pairs. A bound that is too small adds too
-    little noise, silently. Further: distances and their ranges, queries, plan, release, the stored file, and bad input.
+    the embedding than `sensitivity_bound`, which is searched for at the worst pairs. The same is checked of the
+    embedding's anchor and of the vectors of a private model, if it has them. A bound that is too small adds too little
+    noise, silently. Further: distances and their ranges, queries, plan, release, the stored file, and bad input.
 
     Parameters
     ----------
@@ -83,6 +89,8 @@ def check_space(space: Space, records: Any = None) -> float:
     points = _check_reading(space, rows)
     images = _check_images(space, points)
     share = _check_sensitivity(space, rows, images)
+    _check_anchor(space, points, images)
+    _check_vectors(space, points)
     queries = _check_queries(space, rows, points)
     _check_distances(space, points, queries)
     _check_ranges(space, points, queries)
@@ -179,6 +187,74 @@ def _check_sensitivity(space: Space, rows: Sequence[Any], images: AnyArray) -> f
         f"{float(worst):.9g} apart in the embedding, so that noise would be too small",
     )
     return float(worst / bound)
+
+
+def _check_anchor(space: Space, points: AnyArray, images: AnyArray) -> None:
+    """Check the mean distances of records to the anchor, and that no pair and no record costs more than it says."""
+    anchor, embedding = space.embedding.anchor, space.embedding
+    if anchor is None:
+        return
+    positions = np.asarray(space.anchor_positions(points))
+    _require(positions.shape == (len(points),), "anchor_positions must return one number for each record")
+    _require(positions.dtype.kind == "i", f"anchor_positions must return integers, got {positions.dtype}")
+    _require(bool((positions >= 0).all() and (positions <= QUANTA).all()), "anchor_positions leaves 0..2²⁴")
+    for size, start in _batches(len(points)):
+        part = slice(start, start + size)
+        _require(
+            _same(space.anchor_positions(points[part]), positions[part]),
+            f"anchor_positions depends on other rows: record {start + 1} in a batch of {size} differs from the same "
+            "record in the table",
+        )
+    weighted = images * embedding.quantum
+    apart = np.stack([np.abs(weighted - one).sum(axis=1) for one in weighted])
+    heights = anchor.quantum * positions
+    rises = (heights[:, None] - heights) ** 2
+    singles = _anchor_singles(embedding, images)
+    for constant in anchor.constants[:: max(1, len(anchor.constants) // CONSTANTS)]:
+        pair = float((apart + rises / constant).max())
+        _require(
+            pair <= anchor.pair(constant) * (1 + TOLERANCE),
+            f"the anchor's pair({constant:.3g}) is too small: it is {anchor.pair(constant):.9g}, and a pair of records "
+            f"costs {pair:.9g}, so that noise would be too small",
+        )
+        origin = anchor.best_origin(constant)
+        single = float((singles + (anchor.quantum * (positions - origin)) ** 2 / constant).max())
+        _require(
+            single <= anchor.single(constant, origin) * (1 + TOLERANCE),
+            f"the anchor's single({constant:.3g}) is too small: it is {anchor.single(constant, origin):.9g}, and a "
+            f"record costs {single:.9g}, so that noise would be too small",
+        )
+
+
+def _check_vectors(space: Space, points: AnyArray) -> None:
+    """Check that `vectors` looks at one record at a time, and stays inside the ball that encloses the space."""
+    if space.enclosing_ball is None:
+        return
+    center, radius = space.enclosing_ball
+    vectors = np.asarray(space.vectors(points))
+    shape = len(points), len(center)
+    _require(vectors.shape == shape, f"vectors must return an array of shape {shape}, got {vectors.shape}")
+    lengths = np.linalg.norm((vectors - center) / radius, axis=1)
+    _require(bool((lengths <= 1 + VECTOR_TOLERANCE).all()), "vectors leaves the enclosing_ball")
+    for size, start in _batches(len(points)):
+        part = slice(start, start + size)
+        _require(
+            _same(space.vectors(points[part]), vectors[part]),
+            f"vectors depends on other rows: record {start + 1} in a batch of {size} differs from the same record in "
+            "the table",
+        )
+
+
+def _anchor_singles(embedding: Embedding, images: AnyArray) -> AnyArray:
+    """Return Σ τᵢ·2⁻ᵇ·‖marks − mean marks of the anchor‖² for each record, in cells of 2ᵇ quanta."""
+    bits = QUANTUM_BITS - ANCHOR_LEVELS
+    ends = (np.arange(1, (1 << ANCHOR_LEVELS) + 1)) << bits
+    result = np.zeros(len(images))
+    for i, quantum in enumerate(embedding.quantum.tolist()):
+        marks = np.clip(ends - images[:, i, None], 0, 1 << bits) / (1 << bits)
+        shares = np.cumsum(border_shares(embedding, i, bits))[:-1]
+        result += quantum * (1 << bits) * ((marks - shares) ** 2).sum(axis=1)
+    return result
 
 
 def _far_pairs(space: Space, rows: Sequence[Any], images: AnyArray) -> Iterator[tuple[AnyArray, AnyArray]]:
@@ -298,11 +374,11 @@ def _check_distances(space: Space, points: AnyArray, queries: AnyArray) -> None:
     shape = len(points), len(queries)
     _require(distances.shape == shape, f"distance must return an array of shape {shape}, got {distances.shape}")
     _require(bool(np.isfinite(distances).all() and (distances >= 0).all()), "distance must be finite and at least 0")
-    quanta = np.rint(distances * (QUANTA / diameter))
+    quantize = Queries(queries, space).quantize
     for size, start in _batches(len(points)):
         part = slice(start, start + size)
         _require(
-            _same(np.rint(space.distance(points[part], queries) * (QUANTA / diameter)), quanta[part]),
+            _same(quantize(space.distance(points[part], queries)), quantize(distances[part])),
             f"distance depends on other records: record {start + 1} in a batch of {size} differs from the same record "
             "in the table",
         )

@@ -105,8 +105,3 @@ class Concentrated:
 def concentrated(rho: float) -> Concentrated:
     """Return the claim of ρ-zCDP."""
     return Concentrated(math.sqrt(2 * rho))
-
-
-def gaussian(budget: float) -> Gaussian:
-    """Return the claim of Gaussian noise that costs μ²/2."""
-    return Gaussian(math.sqrt(2 * budget))

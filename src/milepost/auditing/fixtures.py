@@ -1,5 +1,6 @@
 """Fixtures of the audit: tiny spaces, one of each kind, with record positions that include the worst ones."""
 
+import math
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -55,22 +56,38 @@ def plane() -> Fixture:
 
 def disc() -> Fixture:
     """Return a disc: points at the rim, between two directions and on one, the center, and one outside."""
-    positions = ((0.0, -1.0), (0.0, 1.0), (1.0, 0.0), (0.0, 0.0), (9.0, 9.0))
-    return Fixture("disc", lambda: L2(center=[0, 0], radius=1, directions=2), positions, queries=[[0, -1]])
+    between = math.sqrt(0.5)
+    positions = ((-between, -between), (between, between), (1.0, 0.0), (0.0, 0.0), (9.0, -9.0))
+    queries = [[-between, -between]]
+    return Fixture("disc", lambda: L2(center=[0, 0], radius=1, directions=2), positions, queries=queries)
+
+
+def ball() -> Fixture:
+    """Return a ball of four columns: the ends of a diameter that 32 directions lengthen most, the center, and one half.
+
+    The ends lie outside and move to the border, where their projections are scaled down.
+    """
+    end = (0.2604825850308715, 0.6159080696095779, -0.7237119509020813, 0.17043205334367606)
+    farthest, opposite, half = (tuple(share * value for value in end) for share in (2, -2, 0.5))
+    positions = (farthest, opposite, half, (0.0,) * 4)
+    return Fixture("ball", lambda: L2(center=[0] * 4, radius=1, directions=32), positions, queries=[[0] * 4])
 
 
 def earth() -> Fixture:
-    """Return a circle on the earth: its north, south and east end and its center, as latitude and longitude."""
-    positions = ((1.0, 0.0), (-1.0, 0.0), (0.0, 1.0), (0.0, 0.0))
-    return Fixture(
-        "earth", lambda: GreatCircle(center=(0, 0), radius_km=111, directions=2), positions, queries=[[1, 0]]
-    )
+    """Return a circle on the earth: both ends of a diameter, its east end and its center, as latitude and longitude.
+
+    The first two lie outside and move to the rim, between two of the eight directions, where they are farthest apart.
+    """
+    north, east = (turn(math.pi / 16) for turn in (math.sin, math.cos))
+    positions = ((2 * north, 2 * east), (-2 * north, -2 * east), (0.0, 1.0), (0.0, 0.0))
+    queries = [[0.998 * north, 0.998 * east]]
+    return Fixture("earth", lambda: GreatCircle(center=(0, 0), radius_km=111, directions=8), positions, queries=queries)
 
 
 def angles() -> Fixture:
-    """Return two opposite directions in the plane, a right angle, and half of one."""
-    positions = ((1.0, 0.0), (-1.0, 0.0), (0.0, 1.0), (1.0, 1.0))
-    return Fixture("angles", lambda: Angular(2, directions=2), positions, queries=[[1, 0]])
+    """Return two opposite vectors in the plane, on other sides of both directions, a right angle, and half of one."""
+    positions = ((1.0, 1.0), (-1.0, -1.0), (-1.0, 1.0), (0.0, 1.0))
+    return Fixture("angles", lambda: Angular(2, directions=2), positions, queries=[[1, 1]])
 
 
 def letters() -> Fixture:

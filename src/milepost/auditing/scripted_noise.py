@@ -2,10 +2,11 @@
 
 The first run gets its exact inputs back as if the noise were 0. The run on a neighboring table gets the outputs of the
 first one, so that both take the same path, even where later noise depends on earlier answers. What the two runs cost
-together then follows from the differences of their inputs and from the scales, in exact rational arithmetic.
+together then follows from the differences of their inputs and from the scales, in exact rational arithmetic. A
+first run with real noise gives the likelihood ratio of its outputs.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
@@ -14,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from milepost._typing import IntArray
-from milepost.auditing.noise_trace import replaced_noise
+from milepost.auditing.case import gaussian_ratio, laplace_ratio
+from milepost.auditing.noise_trace import record_noise, replaced_noise
 from milepost.privacy import sparse_vector
 from milepost.privacy.gaussian_curve import mu_of_pure
 from milepost.privacy.guarantee import GAUSSIAN, PURE, ZCDP
@@ -38,13 +40,12 @@ class Draw:
 
     def cost(self, other: "Draw", accounting: str) -> Fraction:
         """Return ε, ρ or μ²/2, by the accounting, of the difference between this call and the neighboring table's."""
-        if (self.law, self.scale, self.values.shape) != (other.law, other.scale, other.values.shape):
-            raise DifferentPathsError("paths differ: neighboring tables draw noise of another law, scale or number")
+        self._check_path(other)
         changed = np.flatnonzero(self.values != other.values)
         moves = [abs(a - b) for a, b in zip(self.values[changed].tolist(), other.values[changed].tolist(), strict=True)]
         if self.law == "laplace":
             epsilon = Fraction(sum(moves)) / Fraction(self.scale)
-            return epsilon if accounting == PURE else _pure_cost(epsilon, accounting)
+            return _pure_cost(epsilon, accounting)
         if accounting == PURE and any(moves):
             raise DifferentPathsError("Gaussian noise hides a record under a pure guarantee, which needs Laplace")
         # discrete noise of parameter s hides as much as Gaussian noise of variance s² − η²
@@ -54,6 +55,16 @@ class Draw:
                 "Gaussian noise of this scale has no μ: draw it with milepost.privacy.noise.gaussian"
             )
         return Fraction(sum(move * move for move in moves)) / (2 * variance)
+
+    def log_ratio(self, other: "Draw") -> float:
+        """Return ln of the likelihood ratio of this call's output on this table and on the neighboring one."""
+        self._check_path(other)
+        ratio = gaussian_ratio if self.law == "gaussian" else laplace_ratio
+        return ratio(self.output, self.values, other.values, self.scale)
+
+    def _check_path(self, other: "Draw") -> None:
+        if (self.law, self.scale, self.values.shape) != (other.law, other.scale, other.values.shape):
+            raise DifferentPathsError("paths differ: neighboring tables draw noise of another law, scale or number")
 
 
 class ThresholdTest:
@@ -72,11 +83,13 @@ class ThresholdTest:
             raise DifferentPathsError("paths differ: neighboring tables make another number of tests")
         move = max((abs(a - b) for a, b in zip(self.values, other.values, strict=True)), default=0)
         epsilon = move / Fraction(self.threshold_scale) + 2 * move / Fraction(self.query_scale)
-        return epsilon if accounting == PURE else _pure_cost(epsilon, accounting)
+        return _pure_cost(epsilon, accounting)
 
 
 def _pure_cost(epsilon: Fraction, accounting: str) -> Fraction:
-    """Return what pure ε costs: ε²/2 in zCDP, μ²/2 of the equivalent Gaussian noise otherwise."""
+    """Return what pure ε costs: ε itself, ε²/2 in zCDP, or μ²/2 of the Gaussian noise that implies as much."""
+    if accounting == PURE:
+        return epsilon
     return epsilon**2 / 2 if accounting == ZCDP else Fraction(mu_of_pure(float(epsilon))) ** 2 / 2
 
 
@@ -92,6 +105,15 @@ class NoiseScript:
         self._answers, self._earlier = answers, earlier
         self._asked, self._after = 0, -1
 
+    @classmethod
+    def drawn(cls, run: Callable[[], object]) -> "NoiseScript":
+        """Return the script of a run with real noise, without threshold tests."""
+        result = cls()
+        with record_noise() as calls:
+            run()
+        result.draws = [Draw(call.law, call.scale, call.values, call.noisy, -1) for call in calls]
+        return result
+
     def again(self) -> "NoiseScript":
         """Return a script for the neighboring table, which gets the outputs of this run."""
         return NoiseScript(self._answers, self)
@@ -103,6 +125,15 @@ class NoiseScript:
         draws = (a.cost(b, accounting) for a, b in zip(self.draws, other.draws, strict=True))
         tests = (a.cost(b, accounting) for a, b in zip(self.tests, other.tests, strict=True))
         return sum((*draws, *tests), Fraction(0))
+
+    def log_ratio(self, other: "NoiseScript") -> float:
+        """Return ln of the likelihood ratio of the outputs, which both runs have, on this run's table and the other's.
+
+        Every draw is given those before it, so that the logarithms of their ratios add up.
+        """
+        if len(self.draws) != len(other.draws):
+            raise DifferentPathsError("paths differ: neighboring tables draw another number of times")
+        return sum(a.log_ratio(b) for a, b in zip(self.draws, other.draws, strict=True))
 
     def _add(self, law: str, values: IntArray, scale: float) -> IntArray:
         inputs = np.array(values, dtype=np.int64)

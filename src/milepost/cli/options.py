@@ -34,7 +34,8 @@ class Option:
 
     def parameter(self, name: str) -> inspect.Parameter:
         """Return the parameter of a Typer command."""
-        info = typer.Option(option_name(name), help=self.help, metavar=self.metavar, rich_help_panel=self.section)
+        declared = option_name(name) + (f"/--no-{option_name(name)[2:]}" if self.type is bool else "")
+        info = typer.Option(declared, help=self.help, metavar=self.metavar, rich_help_panel=self.section)
         annotation: Any = self.type | None if self.default is None else self.type
         return inspect.Parameter(
             name, inspect.Parameter.KEYWORD_ONLY, default=self.default, annotation=Annotated[annotation, info]
@@ -61,10 +62,25 @@ OPTIONS = {
         str,
         "gaussian (the default), or zcdp: the accounting of the budget that will be charged.",
         GUARANTEE,
-        default="",
     ),
     "failure_probability": Option(
         float, "The probability with which the promised error may fail.", GUARANTEE, default=0.05
+    ),
+    "ball_share": Option(
+        float,
+        "For l2 with a centre and a radius: the share of the budget that finds a smaller ball first, such as 0.1.",
+        GUARANTEE,
+    ),
+    "effort": Option(
+        str,
+        "faster, balanced or closer: how many embedding coordinates to try, which costs time and no privacy.",
+        GUARANTEE,
+        default="balanced",
+    ),
+    "model": Option(
+        bool,
+        "Buy a private model of the table with a share of the budget, or not; by default where it lessens errors.",
+        GUARANTEE,
     ),
     "max_queries": Option(int, "How many different points a session may be asked about.", GUARANTEE),
     "queries": Option(

@@ -20,8 +20,10 @@ from milepost.ingest.stream import Stream
 from milepost.privacy.protected_change import ProtectedChange
 from milepost.spaces.base import Space
 from milepost.spaces.queries import Queries
+from milepost.statistics.ball_points import BallGrid, DistanceCounts, PointSums
 from milepost.statistics.distance_sums import DistanceSums, DistanceTransform
 from milepost.statistics.magnitudes import Magnitudes
+from milepost.statistics.model_sums import ClusterProducts, Clusters, ClusterSums, PointMoments
 from milepost.statistics.row_digest import CHANGED, Fingerprint, RowDigest, row_hashes
 from milepost.statistics.sketch import Sketch, check_weight
 from milepost.statistics.statistic_spec import Exact, RecordBlock, StatisticSpec
@@ -57,6 +59,12 @@ class Table:
     def with_fingerprint(self, fingerprint: Fingerprint) -> Self:
         """Return this table with a fingerprint that all passes must agree with."""
         return replace(self, source=self.data, fingerprint=fingerprint)
+
+    def in_space(self, space: Space) -> Self:
+        """Return this table with its rows read by another space, which reads the same columns."""
+        fingerprint = None if self.fingerprint is None else Fingerprint()  # of the points as that space reads them
+        source = self.data if self.is_local else self.source
+        return replace(self, source=source, space=space, fingerprint=fingerprint)
 
     def with_statistic(self, statistic: Sketch | DistanceSums) -> "Table":
         """Return a table that was read already, of which only this statistic remains."""
@@ -149,6 +157,32 @@ class Table:
     def magnitudes(self) -> Magnitudes:
         """Return how many values each column has of each size."""
         return self._aggregate(Magnitudes.spec(self.space.width))
+
+    def point_sums(self, grid: BallGrid) -> PointSums:
+        """Return the exact sums of the points of all groups together, on a grid over the space."""
+        exact = self._aggregate(PointSums.spec(grid))
+        self._check(exact.totals)
+        return exact
+
+    def distance_counts(self, grid: BallGrid, point: IntArray, limits: IntArray) -> DistanceCounts:
+        """Return how many records of all groups together are at which distance from a point of the grid."""
+        exact = self._aggregate(DistanceCounts.spec(grid, point, limits))
+        self._check(exact.counts)
+        return exact
+
+    def point_moments(self, grid: BallGrid) -> PointMoments:
+        """Return the exact moments of the vectors of all groups together, on a grid over the space."""
+        exact = self._aggregate(PointMoments.spec(self.space, grid))
+        self._check(exact.totals)
+        return exact
+
+    def cluster_sums(self, clusters: Clusters) -> ClusterSums:
+        """Return the exact sums of residuals of all groups together, by cluster."""
+        return self._aggregate(ClusterSums.spec(self.space, clusters))
+
+    def cluster_products(self, clusters: Clusters) -> ClusterProducts:
+        """Return the exact products of residuals of all groups together, by cluster."""
+        return self._aggregate(ClusterProducts.spec(self.space, clusters))
 
     def blocks(self, numbers: int = 1) -> Iterator[RecordBlock]:
         """Yield the records that are used in blocks. numbers: how many numbers the work on a record takes."""

@@ -10,12 +10,13 @@ import numpy as np
 from milepost._typing import AnyArray, FloatArray, IntArray
 from milepost.errors import MilepostError, warn
 from milepost.mechanisms.coordinate.piecewise_linear import PiecewiseLinear, in_cache_blocks, sum_at
+from milepost.mechanisms.table_model import TableModel
 from milepost.mechanisms.totals import Total, check_total, check_total_scale
 from milepost.privacy.guarantee import ZCDP, Guarantee
 from milepost.privacy.noise import MAX_DRAWS, check_scale
 from milepost.privacy.protected_change import ProtectedChange
 from milepost.spaces.embeddings.embedding import QUANTUM_BITS, CategoryBlock, Embedding
-from milepost.spaces.queries import Queries
+from milepost.spaces.queries import BORDER, Queries
 from milepost.statistics.distance_sums import DistanceSums
 from milepost.statistics.sketch import Sketch
 from milepost.storage.file_limits import ParameterLimits, TensorLimits, check_parameters, check_tensors
@@ -31,7 +32,8 @@ class Prediction:
     at once. cells: number of cells of all coordinates together. size: approximate bytes of the file. details: more
     numbers, by name. coordinates: D, the number of embedding coordinates of the space. draws: of noise, for all groups
     together and at most; each takes about 10 µs of a processor. accounting: how the guarantee is spent, "pure",
-    "gaussian" or "zcdp".
+    "gaussian" or "zcdp". planned_for: the tables that the error is planned for, as text; empty where it does not
+    depend on the table. model: the private model that answers use, in a few words; empty without one.
     """
 
     mechanism: str
@@ -44,6 +46,8 @@ class Prediction:
     coordinates: int | None = None
     draws: int | None = None
     accounting: str = ""
+    planned_for: str = ""
+    model: str = ""
 
 
 def session_name(mechanism: str, queries: int) -> str:
@@ -56,12 +60,14 @@ class NoisyStatistic(ABC):
 
     A query's position is its embedding position, float64[D] in quanta, or its index among given queries.
     mechanism: the name of the mechanism that released it. total: the number of records, exact or noisy.
-    labels: of the groups; empty without groups. parameter_limits, tensor_limits: what a file of it may hold.
+    labels: of the groups; empty without groups. model: of the table, where answers use one. parameter_limits,
+    tensor_limits: what a file of it may hold.
     """
 
     mechanism: str
     total: Total
     labels: tuple[Label, ...] = ()
+    model: TableModel | None = None
     parameter_limits: ClassVar[ParameterLimits] = {}
     tensor_limits: ClassVar[TensorLimits] = {}
 
@@ -94,9 +100,18 @@ class NoisyStatistic(ABC):
         """The largest confidence that `half_width` accepts."""
 
     @property
+    def has_uniform_error(self) -> bool:
+        """Whether a half-width for all answers at once exists."""
+        return True
+
+    @property
     @abstractmethod
     def max_error(self) -> float:
         """The largest error that any answer can have, unless raw."""
+
+    def extend(self, positions: AnyArray, points: AnyArray) -> AnyArray:  # noqa: ARG002
+        """Return positions of points, as the space reads them, with all columns that answers need."""
+        return positions
 
     @abstractmethod
     def values(self, positions: AnyArray, raw: bool = False) -> FloatArray:
@@ -378,6 +393,8 @@ class Mechanism(ABC, Generic[Public, AnyDesign]):
     pure: bool
     statistic: type[NoisyStatistic]
 
+    takes_model: ClassVar[bool] = False  # whether its statistic may answer with the help of a model of the table
+
     @property
     def all_gaussian(self) -> bool:
         """Whether all of its noise is Gaussian where δ > 0; a subclass declares that beside its `design`."""
@@ -440,8 +457,9 @@ class QueryMechanism(Mechanism[Queries, QueryDesign]):
 
 
 def warn_outside(positions: FloatArray, embedding: Embedding) -> None:
-    """Warn that queries outside the space are answered at its border."""
-    outside = np.any((positions < 0) | (positions > embedding.span), axis=1)
+    """Warn that queries farther outside the space than rounding leaves them are answered at its border."""
+    border = BORDER * embedding.span / 2
+    outside = np.any((positions < -border) | (positions > embedding.span + border), axis=1)
     if outside.any():
         warn(
             f"{int(outside.sum())} of {len(positions)} query points lie outside the space; "

@@ -26,6 +26,30 @@ def normal_quantile(failure: float) -> float:
     return -NormalDist().inv_cdf(failure / 2)
 
 
+@lru_cache(maxsize=1024)
+def student_quantile(freedom: int, failure: float) -> float:
+    """Return z with Pr[|T| > z] = failure for Student's T with so many degrees of freedom.
+
+    Its distribution is a finite sum of powers of the cosine of θ = arctan(z/√freedom) (Abramowitz and Stegun, 26.7.3
+    and 26.7.4), which is inverted by bisection. (SciPy's function is slow to import.)
+    """
+
+    def within(angle: float) -> float:
+        sine, cosine = math.sin(angle), math.cos(angle)
+        odd = freedom % 2
+        term, total = (cosine, 0.0) if odd else (1.0, 0.0)
+        for k in range(freedom // 2):
+            total += term
+            term *= cosine**2 * ((2 * k + 2) / (2 * k + 3) if odd else (2 * k + 1) / (2 * k + 2))
+        return (angle + sine * total) * 2 / math.pi if odd else sine * total
+
+    low, high = 0.0, math.pi / 2
+    for _ in range(100):
+        middle = (low + high) / 2
+        low, high = (middle, high) if within(middle) < 1 - failure else (low, middle)
+    return math.sqrt(freedom) * math.tan(high)
+
+
 def laplace_quantile(failure: float) -> float:
     """Return z with Pr[|X| > z] = failure for a Laplace X of variance 1."""
     return math.log(1 / failure) / math.sqrt(2)

@@ -19,7 +19,7 @@ from milepost.privacy.protected_change import ProtectedChange
 from milepost.storage.file_limits import FLAG, INTEGERS, SCALE, ParameterLimits, RecordLimit, TensorLimits
 
 ROUNDS = 6  # of narrowing half-widths; they are valid after every round
-FINENESS = 64  # Gaussian noise is added to this multiple of the total, beside whose scale η is small
+FINENESS = 64  # a total is multiplied by it before Gaussian noise is added, so that η is small beside the scale
 ROUNDING = 1 / math.sqrt(12)  # the standard deviation of rounding to a whole number
 FALSE_DETECTION_RATE = 0.01  # probability that an empty group looks like one with people in it
 

@@ -15,6 +15,7 @@ from milepost.ingest.table import Table
 from milepost.mechanisms.paper.margins import check_game
 from milepost.mechanisms.registry import AUTO, AnyMechanism, mechanism_named
 from milepost.pipeline.open_table import open_table
+from milepost.pipeline.private_ball import as_given
 from milepost.pipeline.release import Size, accounting_of, charges, run_release, size_release, warn_large_error
 from milepost.pipeline.selection import (
     ANY_POINT,
@@ -22,6 +23,7 @@ from milepost.pipeline.selection import (
     Candidates,
     SessionChoice,
     StartedSession,
+    accounted,
     candidates,
     check_oblivious,
     mechanism_name,
@@ -42,8 +44,11 @@ from milepost.storage.formats import check_format
 from milepost.synopsis.serialization import load
 from milepost.synopsis.synopsis import Synopsis
 
-FORMAT = 2  # of a session's card
-OLDER_FORMATS = {1: "a version before 0.1.0 (commit 42d2854)"}  # the last version that reads each
+FORMAT = 3  # of a session's card
+OLDER_FORMATS = {  # the last version that reads each
+    1: "a version before 0.1.0 (commit 42d2854)",
+    2: "a version before 0.1.0 (commit cb0f754)",
+}
 
 
 def interactive(
@@ -105,6 +110,7 @@ def interactive(
     True
     """
     require_space(space)
+    space = as_given(space)
     check_oblivious(space)
     row_columns = RowColumns(None, (), privacy_unit, contributions, row_weights, max_row_weight)
     guarantee = Guarantee(epsilon, delta, accounting=accounting_of(ledger, dataset))
@@ -115,7 +121,7 @@ def interactive(
     if sessions:
         possible = possible.only(set(possible.coordinate) - set(SESSIONS) if mechanism == AUTO else ())
     if ledger is not None and mechanism == AUTO and not guarantee.pure:
-        possible = possible.charged_as(guarantee.accounting)
+        possible = possible.charged_as(guarantee)
         sessions = tuple(
             name for name in sessions if mechanism_named(name, failure_probability).accounted(guarantee) == guarantee
         )
@@ -285,8 +291,8 @@ class SessionOpening:
         """Return the guarantee as the mechanisms that may be chosen spend it."""
         if not self.sessions:
             return self.feasible.accounted(self.guarantee)
-        spent = {mechanism_named(name, self.failure_probability).accounted(self.guarantee) for name in self.sessions}
-        return spent.pop() if len(spent) == 1 else self.guarantee
+        mechanisms = [mechanism_named(name, self.failure_probability) for name in self.sessions]
+        return accounted(mechanisms, self.guarantee)
 
     def choose(self, n: int, guarantee: Guarantee) -> SessionChoice | None:
         """Return the session with the smallest error; None where a synopsis is better."""

@@ -1,8 +1,8 @@
 """Plans: the error to expect of each mechanism, computed without data."""
 
 import math
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
 from functools import cached_property
 from io import StringIO
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
@@ -17,6 +17,7 @@ from milepost.errors import MilepostError
 from milepost.mechanisms.base import Prediction, session_name
 from milepost.mechanisms.paper.margins import check_game
 from milepost.mechanisms.registry import AUTO, AnyMechanism
+from milepost.pipeline.private_ball import budget_left, check_accounting, check_ball_share, plan_note
 from milepost.pipeline.selection import (
     SESSIONS,
     candidates,
@@ -58,6 +59,11 @@ class Plan:
         Why a mechanism cannot give this guarantee, by its name.
     replan : callable
         The plan for another number of rows and ε.
+    next_sizes : callable
+        Returns the next larger number of embedding coordinates and its error, of the best mechanism, by its name; empty
+        where there is none.
+    ball_share : float or None
+        The share of the budget that finds a smaller ball first. Errors are those in the given ball, with the rest.
 
     Examples
     --------
@@ -76,6 +82,8 @@ class Plan:
     predictions: tuple[Prediction, ...]
     refused: dict[str, str]
     replan: "Replan"
+    next_sizes: Callable[[], dict[str, tuple[int, float]]] = dict
+    ball_share: float | None = None
 
     @property
     def best(self) -> Prediction:
@@ -113,8 +121,14 @@ class Plan:
 
     @cached_property
     def notes(self) -> list[str]:
-        """Return what the tables leave out: the accounting, and promises no better than the diameter."""
-        result = [self._accounting_note]
+        """Return what the tables leave out: accounting, margins, sizes, the ball, and weak promises."""
+        result = [self._accounting_note, *self._table_notes]
+        result += [f"{p.mechanism}: with a private model, {p.model}" for p in self.predictions if p.model]
+        for name, (coordinates, error) in self.next_sizes().items():
+            note = f"{name}: {self.best.coordinates:,} embedding coordinates; {coordinates:,} would give ± {error:.3g}"
+            result.append(note + " (effort='closer')" * (error < self.best.error))
+        if self.ball_note is not None:
+            result.append(self.ball_note)
         for prediction in self.predictions:
             if float(prediction.details.get("alpha", 0)) >= self.space.diameter:
                 rows = self._rows_for(prediction.mechanism)
@@ -124,6 +138,13 @@ class Plan:
         return result + [f"{name}: {reason}" for name, reason in self.refused.items()]
 
     @property
+    def ball_note(self) -> str | None:
+        """Return what `ball_share` finds, and how errors change with the radius; None without a share."""
+        if self.ball_share is None:
+            return None
+        return plan_note(self.space, self.n, self.change, self.guarantee, self.ball_share, self.best.error)
+
+    @property
     def _accounting_note(self) -> str:
         """Return how each mechanism spends the guarantee."""
         names: dict[str, list[str]] = {}
@@ -131,6 +152,15 @@ class Plan:
             names.setdefault(prediction.accounting, []).append(prediction.mechanism.split(",")[0])
         parts = [f"{ACCOUNTING_NAMES[key]} ({', '.join(dict.fromkeys(names[key]))})" for key in names]
         return f"accounting: {'; '.join(parts)}"
+
+    @property
+    def _table_notes(self) -> list[str]:
+        """Return the tables that errors are planned for, where they depend on the table."""
+        names: dict[str, list[str]] = {}
+        for prediction in self.predictions:
+            if prediction.planned_for:
+                names.setdefault(prediction.planned_for, []).append(prediction.mechanism)
+        return [f"{', '.join(names[tables])}: planned for {tables}" for tables in names]
 
     def _rows_for(self, mechanism: str) -> int | None:
         """Return about the minimum n, to two digits, at which a mechanism promises less than the diameter."""
@@ -175,7 +205,10 @@ def plan(
     neighbors: str = "replace",
     groups: int | None = None,
     contributions: int = 1,
-    accounting: str = "",
+    accounting: str | None = None,
+    ball_share: float | None = None,
+    effort: str = "balanced",
+    model: bool | None = None,
 ) -> Plan:
     """Predict the error of every mechanism, without data.
 
@@ -204,7 +237,15 @@ def plan(
     contributions : int
         The largest number of rows of one person.
     accounting : {"gaussian", "zcdp"}, optional
-        That of the budget that will be charged, if it is "zcdp": Gaussian noise is then a little larger.
+        The accounting of the budget that will be charged; Gaussian noise is 7 % larger for "zcdp" at (1, 1e-6).
+    ball_share : float, optional
+        The share of the budget that finds a smaller ball first, as for `release`. Errors are those in the given ball,
+        with the rest of the budget. A note of the plan says what the share finds.
+    effort : {"balanced", "faster", "closer"}
+        How many embedding coordinates to try, as for `release`. A note of the plan says what the next larger number
+        would give.
+    model : bool, optional
+        Whether a share of the budget buys a private model of the table, as for `release`.
 
     Returns
     -------
@@ -228,15 +269,30 @@ def plan(
     change = ProtectedChange(neighbors, contributions, None if contributions == 1 else "person", groups=groups)
     check_game(1 if max_queries is None else max_queries, failure_probability)
     sessions = [name for name in SESSIONS if max_queries is not None and mechanism in (AUTO, name)]
-    possible = candidates(space, queries, AUTO if sessions else mechanism, failure_probability)
+    possible = candidates(space, queries, AUTO if sessions else mechanism, failure_probability, effort, model)
     possible = possible.only(None if mechanism == AUTO else {mechanism_name(mechanism)})
     if max_queries is not None:
         check_oblivious(space)
+    if ball_share is not None:
+        check_ball_share(ball_share, space, Guarantee(1.0, delta), queries)
+        if max_queries is not None:
+            raise MilepostError("ball_share= is for releases: a session has none. Leave out max_queries=.")
 
     def at(n: int, epsilon: float, names: Collection[str] | None = None) -> Plan:
-        guarantee = Guarantee(epsilon, delta, accounting=accounting)
-        feasible, refused = possible.only(names).feasible(change, guarantee)
-        choices, unfit = feasible.choices(max(1, n // (groups or 1)), change, guarantee)
+        guarantee = Guarantee(epsilon, delta, accounting=accounting or "")
+        chosen = possible.only(names)
+        if ball_share is not None:
+            chosen = chosen.charged_as(guarantee) if mechanism == AUTO else chosen
+            spent = chosen.accounted(guarantee)
+            check_accounting(guarantee, spent, mechanism_name(mechanism))
+            guarantee = budget_left(space, n, change, spent, ball_share)
+        feasible, refused = chosen.feasible(change, guarantee)
+        left_out = {*possible.only(names).coordinate} - {*chosen.coordinate}
+        refused |= dict.fromkeys(
+            sorted(left_out), "it does not spend Gaussian noise, with which a ball shares the budget"
+        )
+        group_rows = max(1, n // (groups or 1))
+        choices, unfit = feasible.choices(group_rows, change, guarantee)
         predictions = [choice.prediction for choice in choices]
         if max_queries is not None and groups is None:
             session_names = [name for name in sessions if names is None or session_name(name, max_queries) in names]
@@ -247,7 +303,13 @@ def plan(
             refused |= {name: reason for name, reason in reasons.items() if name not in refused}
         if not predictions:
             raise no_choice(refused | unfit, possible.others(change, guarantee))
-        return Plan(space, n, guarantee, change, tuple(predictions), refused | unfit, at)
+        whole = replace(guarantee, share=1.0)
+
+        def next_sizes() -> dict[str, tuple[int, float]]:
+            sizes = {c.mechanism.name: feasible.next_size(c, group_rows, change, guarantee) for c in choices[:1]}
+            return {name: size for name, size in sizes.items() if size is not None}
+
+        return Plan(space, n, whole, change, tuple(predictions), refused | unfit, at, next_sizes, ball_share)
 
     n = int(n)
     return at(n, epsilon if epsilon is not None else _min_epsilon(at, n, error))

@@ -17,6 +17,7 @@ from milepost.ingest.table import Table, check_some
 from milepost.mechanisms.base import Label
 from milepost.mechanisms.registry import AnyMechanism, capable_names
 from milepost.pipeline.open_table import is_spark_frame, open_table
+from milepost.pipeline.private_ball import as_given, check_accounting, check_ball_share, check_noise, find_ball
 from milepost.pipeline.selection import (
     Candidates,
     Choice,
@@ -56,6 +57,9 @@ def release(
     max_row_weight: float | None = None,
     n: int | None = None,
     failure_probability: float = 0.05,
+    ball_share: float | None = None,
+    effort: str = "balanced",
+    model: bool | None = None,
     ledger: Ledger | None = None,
     dataset: str | None = None,
 ) -> Synopsis:
@@ -95,6 +99,17 @@ def release(
         an iterator of batches, the number of rows for which embedding coordinates are chosen, by default a million.
     failure_probability : float
         The probability with which a promised error may fail. A mechanism object has its own.
+    ball_share : float, optional
+        For an `L2` with a centre and a radius, and δ > 0: the share of the budget, below 0.5, that finds a smaller ball
+        with all rows but the few that noise hides. The rest is spent in that ball, and all noise shrinks with its
+        radius. Rows outside are moved to its border. The table is read two more times.
+    effort : {"balanced", "faster", "closer"}
+        How many embedding coordinates to try, where the space leaves their number open: "faster" takes a few, "closer"
+        as many as lessen the error. Their number has no effect on privacy.
+    model : bool, optional
+        Whether a share of the budget buys a private model of the table, which takes away most of the error of random
+        directions; the table is read five more times. By default where that lessens the predicted error of an `L2`, an
+        `Lp` or an `Angular` of four or more columns without groups, and δ > 0. False leaves it out.
     ledger, dataset : Ledger and str, optional
         The ledger that is charged before the table is read, and the name of the budget. With δ > 0, the noise is
         calibrated by the accounting of that budget, and ``"auto"`` leaves out mechanisms that spend pure ε, which
@@ -121,19 +136,29 @@ def release(
     True
     """
     require_space(space)
+    space = as_given(space)
     row_columns = RowColumns(groups, labels, privacy_unit, contributions, row_weights, max_row_weight)
     guarantee = Guarantee(epsilon, delta, accounting=accounting_of(ledger, dataset))
     change = row_columns.change(neighbors)
-    possible = candidates(space, queries, mechanism, failure_probability)
-    if ledger is not None and mechanism == "auto" and not guarantee.pure:
-        possible = possible.charged_as(guarantee.accounting)
+    if ball_share is not None:
+        check_ball_share(ball_share, space, guarantee, queries)
+    possible = candidates(space, queries, mechanism, failure_probability, effort, model)
+    if (ledger is not None or ball_share is not None) and mechanism == "auto" and not guarantee.pure:
+        possible = possible.charged_as(guarantee)
     feasible, refused = possible.feasible(change, guarantee)
     if feasible.empty:
         raise no_choice(refused, possible.others(change, guarantee))
+    if ball_share is not None:
+        check_accounting(guarantee, feasible.accounted(guarantee), mechanism_name(mechanism))
     table = open_table(data, space, change, columns, row_columns, stream=True)
+    if model and table.single_pass:
+        raise MilepostError("model= reads the table again, and an iterator of batches can be read once only")
     cost = charges(feasible.accounted(guarantee), change, n)
     with spending(ledger, dataset, cost, mechanism_name(mechanism), protects=change.protects) as charge:
+        if ball_share is not None:
+            return release_in_ball(table, feasible, feasible.accounted(guarantee), n, ball_share, charge.drawn)
         if table.single_pass:  # how it is read cannot wait for the number of its rows
+            feasible = replace(feasible, model=False)
             expected = group_size(change.weight(n or EXPECTED_ROWS), change)
             feasible = best_choice(feasible, expected, change, guarantee).only(feasible)
             n = None if change.public_total else n
@@ -141,6 +166,29 @@ def release(
             table = feasible.read(table)  # and counted on the way
         size = size_release(table, lambda n, left: best_choice(feasible, n, change, left), guarantee, n, charge.drawn)
         return run_release(table, feasible, size, guarantee, charge.drawn)
+
+
+def release_in_ball(
+    table: Table, feasible: Candidates, guarantee: Guarantee, n: int | None, share: float, drawing: Callable[[], None]
+) -> Synopsis:
+    """Find a smaller ball with a share of the budget, and spend the rest in it (docs/proofs/ball.md).
+
+    guarantee: as the mechanism spends it. Where the table is too small for a ball of its own, the given one stays, and
+    the release has the whole budget.
+    """
+    if table.single_pass:
+        raise MilepostError("ball_share= reads the table three times, and an iterator of batches can be read once only")
+
+    def choose(n: int, left: Guarantee) -> Choice:
+        check_noise(table.space, table.change, left.with_share(share))
+        return best_choice(feasible, n, table.change, left.with_share(1 - share))
+
+    size = size_release(table, choose, guarantee, n, drawing)
+    ball = find_ball(table, size.left, share, size.total, guarantee.epsilon, drawing)
+    if ball is None:
+        return run_release(table, feasible, size, guarantee, drawing)
+    rest = replace(size, left=size.left.with_share(1 - share))
+    return run_release(table.in_space(ball), replace(feasible, space=ball), rest, guarantee, drawing)
 
 
 def accounting_of(ledger: Ledger | None, dataset: str | None) -> str:

@@ -1,10 +1,11 @@
 """Selection of a mechanism by its predicted error, for releases and sessions; no choice depends on data."""
 
 import math
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, TypeAlias, TypeVar
 
+from milepost._validation import did_you_mean
 from milepost.errors import MilepostError
 from milepost.ingest.query_points import query_points
 from milepost.ingest.record_source import max_query_shift, open_source
@@ -12,12 +13,12 @@ from milepost.ingest.table import Table, check_count
 from milepost.mechanisms.base import (
     CoordinateDesign,
     CoordinateMechanism,
-    CoordinateStatistic,
     NoisyStatistic,
     Prediction,
     QueryDesign,
     QueryMechanism,
 )
+from milepost.mechanisms.coordinate.modeled_curves import with_model
 from milepost.mechanisms.paper.margins import Margins, check_game
 from milepost.mechanisms.paper.tangents import Tangents, interactive_error, interactive_margins, interactive_prediction
 from milepost.mechanisms.query.field import Field, FieldNoise, session_prediction
@@ -30,6 +31,14 @@ from milepost.mechanisms.registry import (
     mechanism_named,
 )
 from milepost.mechanisms.totals import Total, check_total
+from milepost.pipeline.private_model import (
+    MAX_DIRECTIONS,
+    MODEL_SHARE,
+    ModelPlan,
+    no_model_reason,
+    plan_model,
+    suits_model,
+)
 from milepost.privacy.guarantee import Guarantee
 from milepost.privacy.protected_change import ProtectedChange
 from milepost.sessions.engine import Engine
@@ -41,7 +50,10 @@ from milepost.spaces.queries import Queries, move_inside
 
 PredictedError = TypeVar("PredictedError")
 MAX_NUMBERS = 1 << 26  # of a sketch, two of them for each cell, coordinate and group: 1 GB
-WORTH = 0.99  # more embedding coordinates are taken only for an error below this share of that with fewer
+FASTER, BALANCED, CLOSER = "faster", "balanced", "closer"
+# more embedding coordinates are taken only for an error below this share of that with fewer
+WORTH = {FASTER: 0.9, BALANCED: 0.97, CLOSER: 0.99}
+FASTER_SHARE = 4  # an effort of "faster" takes no more than this part of the default number of coordinates
 
 ANY_POINT = 0.95  # the factor on an error if any number of any points can be asked
 
@@ -54,12 +66,14 @@ class CoordinateChoice:
     accounting: str
     space: Space
     design: CoordinateDesign
+    model: ModelPlan | None = None
     queries: ClassVar[None] = None
 
     @property
     def prediction(self) -> Prediction:
-        """Return the error to expect, the number of draws and the accounting."""
-        return replace(self.design.prediction, draws=self.design.draws, accounting=self.accounting)
+        """Return the error to expect, the number of draws, the accounting, and the model if there is one."""
+        prediction = replace(self.design.prediction, draws=self.design.draws, accounting=self.accounting)
+        return prediction if self.model is None else self.model.extend(prediction)
 
     @property
     def error(self) -> float:
@@ -75,10 +89,17 @@ class CoordinateChoice:
         """Return those of the others that need the same statistic."""
         return replace(others, space=self.space, query={})
 
-    def prepare(self, table: Table) -> Callable[[], list[CoordinateStatistic]]:
+    def prepare(self, table: Table) -> Callable[[], list[NoisyStatistic]]:
         """Read the table; return a function that spends the guarantee of the design, group by group."""
         sketch = table.sketch(self.space, self.design.sketch_cells)
-        return lambda: [self.design.run(sketch, group) for group in range(sketch.groups)]
+        moments = None if self.model is None else self.model.read(table)
+
+        def spend() -> list[NoisyStatistic]:
+            model = None if self.model is None or moments is None else self.model.fit(table, moments)
+            noisy = [self.design.run(sketch, group) for group in range(sketch.groups)]
+            return [with_model(self.space, statistic, model) for statistic in noisy]
+
+        return spend
 
 
 @dataclass(frozen=True)
@@ -121,12 +142,17 @@ Choice: TypeAlias = CoordinateChoice | QueryChoice
 
 @dataclass(frozen=True)
 class Candidates:
-    """The mechanisms that may be used, by name, and the queries of those that need them."""
+    """The mechanisms that may be used, by name, and the queries of those that need them.
+
+    model: whether answers use a private model of the table; None to decide by the predicted error.
+    """
 
     space: Space
     coordinate: dict[str, CoordinateMechanism]
     query: dict[str, QueryMechanism]
     queries: Queries | None
+    effort: str = BALANCED
+    model: bool | None = None
 
     def only(self, names: Collection[str] | None) -> "Candidates":
         """Return the candidates of these names; all of them for None."""
@@ -152,15 +178,13 @@ class Candidates:
 
         Those of a release that is charged do not differ: one is named, or `charged_as` has left the others out.
         """
-        spent = {mechanism.accounted(guarantee) for mechanism in (self.coordinate | self.query).values()}
-        return spent.pop() if len(spent) == 1 else guarantee
+        return accounted((self.coordinate | self.query).values(), guarantee)
 
-    def charged_as(self, accounting: str) -> "Candidates":
-        """Return the candidates that spend a guarantee with δ > 0 as a ledger of this accounting counts it.
+    def charged_as(self, guarantee: Guarantee) -> "Candidates":
+        """Return the candidates that spend a guarantee as it is given, which is how its budget counts it.
 
         The others spend pure ε, which would cost many times more, or cannot be charged at all.
         """
-        guarantee = Guarantee(1.0, 1e-6, accounting=accounting)
         mechanisms = self.coordinate | self.query
         return self.only({name for name in mechanisms if mechanisms[name].accounted(guarantee) == guarantee})
 
@@ -168,8 +192,14 @@ class Candidates:
     def single_statistic(self) -> bool:
         """Return whether they all need the same statistic, whatever the number of rows."""
         variants = self.space.size_variants(1)
-        one_size = len(variants) == 1 and variants[0] is self.space
+        one_size = len(variants) == 1 and variants[0] is self.space and not self._may_model
         return len(self.query) == 1 and not self.coordinate if self.query else one_size
+
+    @property
+    def _may_model(self) -> bool:
+        """Return whether a model may be bought, for which the table is read again."""
+        takes_model = any(mechanism.takes_model for mechanism in self.coordinate.values())
+        return self.model is not False and takes_model and suits_model(self.space)
 
     def read(self, table: Table) -> Table:
         """Read the single statistic of a table, and return the table with it."""
@@ -221,23 +251,41 @@ class Candidates:
     def _choice(self, name: str, n: int, change: ProtectedChange, guarantee: Guarantee) -> Choice:
         """Return what one of them would do with n rows; refuse noise that does not fit."""
         if name in self.coordinate:
-            return coordinate_choice(self.coordinate[name], self.space, n, change, guarantee)
+            sizes = n, change, guarantee
+            return coordinate_choice(self.coordinate[name], self.space, *sizes, self.effort, self.model)
         mechanism, queries = self.query[name], self.queries
         if queries is None:
             raise MilepostError(f"{name} answers given points only")
         design, accounting = mechanism.predict(queries, n, change, guarantee), mechanism.accounted(guarantee).accounting
         return QueryChoice(mechanism, accounting, self.space, queries, design)
 
+    def next_size(
+        self, choice: Choice, n: int, change: ProtectedChange, guarantee: Guarantee
+    ) -> tuple[int, float] | None:
+        """Return the next larger number of embedding coordinates than that of a choice, and its error.
+
+        None where the choice has no embedding coordinates, or no more than it has.
+        """
+        if not isinstance(choice, CoordinateChoice):
+            return None
+        used = choice.space.embedding.dimension
+        for variant in sized_variants(self.space, n, CLOSER):
+            if variant.embedding.dimension > used:
+                embedding = variant.embedding if choice.model is None else choice.model.embedding(variant.embedding)
+                rest = guarantee if choice.model is None else guarantee.with_share(1 - MODEL_SHARE)
+                return embedding.dimension, choice.mechanism.predict(embedding, n, change, rest).error
+        return None
+
     def _may_beat(self, best: Choice, name: str, n: int, change: ProtectedChange, guarantee: Guarantee) -> bool:
         """Return whether a mechanism's lower bound is not above the error of the best so far, in some size."""
         limit, _ = self._rank(best)
         if name in self.query:
             mechanism, queries = self.query[name], self.queries
-            accounted = mechanism.accounted(guarantee)
-            bound = 0.0 if queries is None else mechanism.error_bound(queries, n, change, accounted)
+            spent = mechanism.accounted(guarantee)
+            bound = 0.0 if queries is None else mechanism.error_bound(queries, n, change, spent)
             return self._promise(bound, any_point=False) <= limit
         coordinate = self.coordinate[name]
-        for variant in self.space.size_variants(n):
+        for variant in sized_variants(self.space, n, self.effort):
             embedding = variant.embedding
             bound = coordinate.error_bound(embedding, n, change, coordinate.accounted(guarantee))
             if self._promise(bound, any_point=True) <= limit:
@@ -262,13 +310,28 @@ class Candidates:
         return self._promise(error, choice.queries is None), noise if error >= self._max_error else 0.0
 
 
+def accounted(mechanisms: Iterable[AnyMechanism], guarantee: Guarantee) -> Guarantee:
+    """Return a guarantee as all of these mechanisms spend it; as it is given where they differ, or there is none."""
+    spent = {mechanism.accounted(guarantee) for mechanism in mechanisms}
+    return spent.pop() if len(spent) == 1 else guarantee
+
+
 def candidates(
-    space: Space, queries: Any = None, mechanism: str | AnyMechanism = AUTO, failure_probability: float = 0.05
+    space: Space,
+    queries: Any = None,
+    mechanism: str | AnyMechanism = AUTO,
+    failure_probability: float = 0.05,
+    effort: str = BALANCED,
+    model: bool | None = None,
 ) -> Candidates:
     """Return the mechanism given by name or as an object, or all of them for "auto".
 
     failure_probability: that of a mechanism given by name; an object has its own.
     """
+    if model is not None and not isinstance(model, bool):
+        raise MilepostError(f"model= must be True, False or None, got {model!r}")
+    if effort not in WORTH:
+        raise MilepostError(f"effort= must be one of {', '.join(WORTH)}, got {effort!r}{did_you_mean(effort, WORTH)}")
     check_game(1, failure_probability)
     points = read_given_queries(space, queries)
     selected = _selected(mechanism, failure_probability)
@@ -279,7 +342,7 @@ def candidates(
             session = ", or ask one by one in mp.interactive" if {*query} & {*SESSIONS} else ""
             raise MilepostError(f"{', '.join(query)} answers given points only: name them with queries=[…]{session}")
         query = {}
-    return Candidates(space, coordinate, query, points)
+    return Candidates(space, coordinate, query, points, effort, model)
 
 
 def _selected(mechanism: str | AnyMechanism, failure_probability: float) -> list[AnyMechanism]:
@@ -311,16 +374,38 @@ def read_given_queries(space: Space, queries: Any) -> Queries | None:
     return Queries(move_inside(space, space.read_queries(batch)), space)
 
 
+def sized_variants(space: Space, n: int, effort: str) -> Sequence[Space]:
+    """Return the variants of a space that an effort tries, from few embedding coordinates to many."""
+    variants = space.size_variants(n)
+    if effort == CLOSER:
+        return [*variants, *space.larger_variants()]
+    if effort == FASTER and len(variants) > 1:
+        limit = variants[-1].embedding.dimension // FASTER_SHARE
+        return [variants[0], *(variant for variant in variants[1:] if variant.embedding.dimension <= limit)]
+    return variants
+
+
+def modeled_variants(space: Space, n: int, effort: str) -> Sequence[Space]:
+    """Return the variants of a space that an effort tries with a model, which lets more coordinates pay."""
+    limit = MAX_DIRECTIONS[effort]
+    first, *others = space.size_variants(n)
+    few = [variant for variant in others if variant.embedding.dimension <= limit]
+    return [first, *few, *space.larger_variants(limit)]
+
+
 def best_size(
-    space: Space, n: int, promise: Callable[[Embedding], tuple[float, PredictedError]], worth: float = 1.0
+    variants: Sequence[Space],
+    n: int,
+    promise: Callable[[Embedding], tuple[float, PredictedError]],
+    worth: float = 1.0,
 ) -> tuple[Space, PredictedError]:
     """Return the space with the number of coordinates of smallest error (Remark 7.1), and the details of its promise.
 
-    promise: returns the error on an embedding, and its details. worth: take more coordinates only for an error below
-    this share of that with fewer.
+    variants: from few coordinates to many. promise: returns the error on an embedding, and its details. worth: take
+    more coordinates only for an error below this share of that with fewer.
     """
     best: tuple[float, Space, PredictedError] | None = None
-    for variant in space.size_variants(n):
+    for variant in variants:
         error, details = promise(variant.embedding)
         if best is None or error < worth * best[0]:
             best = error, variant, details
@@ -332,11 +417,47 @@ def best_size(
 
 
 def coordinate_choice(
-    mechanism: CoordinateMechanism, space: Space, n: int, change: ProtectedChange, guarantee: Guarantee
+    mechanism: CoordinateMechanism,
+    space: Space,
+    n: int,
+    change: ProtectedChange,
+    guarantee: Guarantee,
+    effort: str = BALANCED,
+    model: bool | None = None,
 ) -> CoordinateChoice:
-    """Return the mechanism with the number of embedding coordinates that suits it."""
+    """Return the mechanism with the number of embedding coordinates that suits it, and with a model if that is better.
+
+    model: whether answers use a private model of the table; None to decide by the predicted error.
+    """
+    plan: ModelPlan | None = None
+    if mechanism.takes_model and model is not False:
+        spent = mechanism.accounted(guarantee)  # the model's share is counted as the rest is
+        plan = plan_model(space, n, change, spent, wanted=model is True)
+    if plan is None and model:
+        raise MilepostError(f"{mechanism.name}: {no_model_reason(space, change, guarantee)}")
+    if plan is None:
+        return _sized_choice(mechanism, space, n, change, guarantee, effort)
+    rest = guarantee.with_share(1 - MODEL_SHARE)
+    modeled = _sized_choice(mechanism, space, n, change, rest, effort, plan)
+    if model is None:
+        plain = _sized_choice(mechanism, space, n, change, guarantee, effort)
+        return plain if plain.error <= modeled.error else modeled
+    return modeled
+
+
+def _sized_choice(
+    mechanism: CoordinateMechanism,
+    space: Space,
+    n: int,
+    change: ProtectedChange,
+    guarantee: Guarantee,
+    effort: str,
+    plan: ModelPlan | None = None,
+) -> CoordinateChoice:
+    """Return the mechanism with the number of embedding coordinates that suits it, with this model or with none."""
 
     def promise(embedding: Embedding) -> tuple[float, CoordinateDesign]:
+        embedding = embedding if plan is None else plan.embedding(embedding)
         groups = change.groups or 1
         if embedding.cells(groups) * embedding.dimension * groups > MAX_NUMBERS:
             raise MilepostError(
@@ -346,7 +467,9 @@ def coordinate_choice(
         design = mechanism.predict(embedding, n, change, guarantee)
         return design.error, design
 
-    return CoordinateChoice(mechanism, mechanism.accounted(guarantee).accounting, *best_size(space, n, promise, WORTH))
+    accounting = mechanism.accounted(guarantee).accounting
+    variants = sized_variants(space, n, effort) if plan is None else modeled_variants(space, n, effort)
+    return CoordinateChoice(mechanism, accounting, *best_size(variants, n, promise, WORTH[effort]), plan)
 
 
 def check_oblivious(space: Space) -> None:
@@ -470,9 +593,9 @@ def session_choices(
         try:
             mechanism = mechanism_named(name, failure_probability)
             mechanism.check(change, guarantee)
-            accounted = mechanism.accounted(guarantee)
-            choice = SESSIONS[name](space, n, change, accounted, max_queries, failure_probability)
-            choices.append(replace(choice, prediction=replace(choice.prediction, accounting=accounted.accounting)))
+            spent = mechanism.accounted(guarantee)
+            choice = SESSIONS[name](space, n, change, spent, max_queries, failure_probability)
+            choices.append(replace(choice, prediction=replace(choice.prediction, accounting=spent.accounting)))
         except MilepostError as reason:
             refused[name] = str(reason)
     choices.sort(key=lambda choice: choice.error)
@@ -491,7 +614,7 @@ def _game_choice(
         margins = interactive_margins(embedding, n, guarantee, max_queries, failure_probability)
         return interactive_error(embedding, margins), margins
 
-    variant, margins = best_size(space, n, promise)
+    variant, margins = best_size(sized_variants(space, n, BALANCED), n, promise)
     return GameChoice(variant, margins, interactive_prediction(variant.embedding, margins, guarantee))
 
 

@@ -13,6 +13,7 @@ from milepost.privacy.gaussian_curve import mu_of
 PURE, GAUSSIAN, ZCDP = "pure", "gaussian", "zcdp"
 ACCOUNTINGS = (GAUSSIAN, ZCDP)  # of guarantees with δ > 0
 ACCOUNTING_NAMES = {PURE: "pure ε", GAUSSIAN: "exact Gaussian curve", ZCDP: "zCDP"}
+UNITS = {PURE: "ε", GAUSSIAN: "μ²", ZCDP: "ρ"}  # what each accounting adds up
 MIN_EPSILON = 1e-9
 MAX_EPSILON = 1e3
 
@@ -35,11 +36,14 @@ class Guarantee:
         How many images one record may change at once; they share the guarantee (Remark 8.1 of the paper).
     accounting : {"gaussian", "zcdp"}, optional
         How a guarantee with δ > 0 is spent: as μ, which is the default, or as ρ. With δ = 0 it is always "pure".
+    share : float, default 1.0
+        The share of the budget of a guarantee with δ > 0 that one step of a release may spend. The steps together have
+        the guarantee (ε, δ), which is what reports state.
 
     Raises
     ------
     MilepostError
-        If `epsilon` or `delta` is not a number within these limits, or `accounting` is not one of these words.
+        If `epsilon`, `delta` or `share` is not a number within these limits, or `accounting` is not one of these words.
 
     Examples
     --------
@@ -54,6 +58,7 @@ class Guarantee:
     delta: float = 0.0
     images: int = 1
     accounting: str = ""
+    share: float = 1.0
 
     def __post_init__(self) -> None:
         for name in ("epsilon", "delta"):
@@ -74,6 +79,10 @@ class Guarantee:
             hint = did_you_mean(self.accounting, ACCOUNTINGS)
             raise MilepostError(f"accounting= must be one of {', '.join(ACCOUNTINGS)}, got {self.accounting!r}{hint}")
         object.__setattr__(self, "accounting", PURE if self.pure else self.accounting or GAUSSIAN)
+        if not 0 < self.share <= 1:
+            raise MilepostError(f"share= must be above 0 and at most 1, got {self.share!r}")
+        if self.pure and self.share != 1:
+            raise MilepostError("a guarantee with delta=0 has no share= of its budget: it is spent as epsilon.")
 
     @property
     def pure(self) -> bool:
@@ -82,17 +91,23 @@ class Guarantee:
 
     @property
     def rho(self) -> float:
-        """Return a ρ, never too large, for which ρ-zCDP of `images` at once implies (ε, δ); refuse δ = 0."""
+        """Return a ρ, never too large, for which ρ-zCDP of `images` at once implies (ε, δ); refuse δ = 0.
+
+        A share of the budget has that share of ρ.
+        """
         if self.pure:
             raise MilepostError("a guarantee with delta=0 has no rho. It is spent as epsilon: use its epsilon.")
-        return rho_of(self.epsilon, self.delta) / self.images**2
+        return rho_of(self.epsilon, self.delta) / self.images**2 * self.share
 
     @property
     def mu(self) -> float:
-        """Return a μ, never too large, for which μ-Gaussian noise of `images` at once implies (ε, δ); refuse δ = 0."""
+        """Return a μ, never too large, for which μ-Gaussian noise of `images` at once implies (ε, δ); refuse δ = 0.
+
+        A share of the budget has the square root of that share of μ.
+        """
         if self.pure:
             raise MilepostError("a guarantee with delta=0 has no mu. It is spent as epsilon: use its epsilon.")
-        return mu_of(self.epsilon, self.delta) / self.images
+        return mu_of(self.epsilon, self.delta) / self.images * math.sqrt(self.share)
 
     @property
     def epsilon_each(self) -> float:
@@ -129,6 +144,33 @@ class Guarantee:
         """
         return replace(self, images=images)
 
+    def with_share(self, share: float) -> "Guarantee":
+        """Return this guarantee for one of several steps that share its budget.
+
+        Parameters
+        ----------
+        share : float
+            The share of the budget that the step may spend, above 0 and at most 1. The shares of all steps must not
+            add up to more than 1.
+
+        Returns
+        -------
+        Guarantee
+            The same (ε, δ), with a share of its budget.
+
+        Raises
+        ------
+        MilepostError
+            If δ = 0, or the share is not such a number.
+
+        Examples
+        --------
+        >>> whole = Guarantee(1.0, 1e-6)
+        >>> round(whole.with_share(0.1).budget / whole.budget, 9)
+        0.1
+        """
+        return replace(self, share=self.share * share)
+
     def to_json(self) -> dict[str, Any]:
         """Return the guarantee as a card stores it: a dict with `epsilon` and `delta`, and `accounting` if δ > 0.
 
@@ -149,6 +191,8 @@ class Guarantee:
         >>> Guarantee.from_json({"epsilon": 1.0, "delta": 1e-6}).accounting
         'zcdp'
         """
+        if not set(fields) <= {"epsilon", "delta", "accounting"}:
+            raise MilepostError(f"a guarantee has epsilon, delta and accounting, got {', '.join(fields)}")
         return cls(**({"accounting": ZCDP} | fields))
 
     def __str__(self) -> str:

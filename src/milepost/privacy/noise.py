@@ -129,6 +129,11 @@ def gaussian_deviation(scale: float) -> float:
     return math.nextafter(math.hypot(scale, ETA), math.inf)
 
 
+def gaussian_deviations(scales: FloatArray) -> FloatArray:
+    """Return `gaussian_deviation` of many scales."""
+    return np.asarray(np.nextafter(np.hypot(scales, ETA), math.inf))
+
+
 def discrete_gaussian(values: IntArray, parameter: float) -> IntArray:
     """Add discrete Gaussian noise of this parameter s: ρ = Δ₂²/(2s²) of zCDP, and no μ where s is small."""
     check_scale(parameter)
@@ -144,7 +149,7 @@ def laplace(values: IntArray, scale: float) -> IntArray:
 def gaussian_each(values: IntArray, scales: FloatArray) -> IntArray:
     """Add noise as `gaussian` to values int64[m], each of its own scale σ; μ² = Σ Δ²/σ², and ρ = Σ Δ²/(2σ²)."""
     _check_scales(scales)
-    return _add_each("gaussian", values, np.nextafter(np.hypot(scales, ETA), math.inf))
+    return _add_each("gaussian", values, gaussian_deviations(scales))
 
 
 def laplace_each(values: IntArray, scales: FloatArray) -> IntArray:

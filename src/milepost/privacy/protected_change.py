@@ -2,7 +2,7 @@
 
 import math
 import sys
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from milepost._validation import check_whole, did_you_mean
@@ -96,6 +96,32 @@ class ProtectedChange:
     def rows(self, weight: int) -> int:
         """Return the number of rows of a total weight, at least 1; the inverse of `weight`."""
         return max(1, weight // -(-self.steps // 2))
+
+    @property
+    def all_groups(self) -> "ProtectedChange":
+        """Return this change as statistics of all groups together see it.
+
+        Who moves between groups changes nothing there; who moves into a group or out of all, one row. So the total
+        remains private.
+        """
+        return self if self.groups is None else replace(self, groups=1)
+
+    def count_scale(self, budget: float) -> float:
+        """Return the σ of Gaussian noise on one count of rows, of all groups together, that spends ρ, or μ²/2.
+
+        A person's rows together change the count by `multiple` at most, under either relation (docs/proofs/ball.md).
+        """
+        return self.multiple * math.sqrt(1 / (2 * budget)) * SLACK
+
+    def sums_power(self, pair: float, single: float, budget: float) -> float:
+        """Return the power of Gaussian noise on sums alone, of all groups together, that spends ρ, or μ²/2.
+
+        pair, single: squared changes of the sums by one row replaced, and by one added. A person's rows are replaced
+        one by one, and those that remain are added or removed (docs/proofs/model.md, Lemma 1).
+        """
+        change = self.all_groups
+        largest = single if not change.replaces else pair if change.public_total else max(pair, single)
+        return largest * change.multiple**2 / budget * SLACK
 
     def gaussian(self, pair: float, single: float, budget: float, off: float) -> BudgetSplit:
         """Split ρ, or μ²/2, between Gaussian noise on sums and on the total (Theorem 1 of the proof page).

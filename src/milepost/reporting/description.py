@@ -10,7 +10,7 @@ from milepost.mechanisms.registry import spends_epsilon
 from milepost.privacy.guarantee import ACCOUNTING_NAMES, GAUSSIAN, PURE, Guarantee
 from milepost.privacy.protected_change import ProtectedChange
 from milepost.reporting.html import html_table
-from milepost.spaces.bounds_provenance import BoundsProvenance
+from milepost.spaces.bounds_provenance import BallProvenance, BoundsProvenance
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,28 @@ class GroupDescription:
 
 
 @dataclass(frozen=True)
+class ModelDescription:
+    """The facts about the private model of a release; `Synopsis.model` has all of it.
+
+    Attributes
+    ----------
+    components : int
+        The number of components, each a normal law.
+    axes : int
+        The number of directions in which components differ.
+    mean : tuple of float
+        The mean of all people, a number for each column.
+    mean_error : float
+        The standard deviation of the noise of each of these numbers.
+    """
+
+    components: int
+    axes: int
+    mean: tuple[float, ...]
+    mean_error: float
+
+
+@dataclass(frozen=True)
 class Description:
     """The public facts about a release, as numbers and texts; print it for a table.
 
@@ -54,9 +76,12 @@ class Description:
     clipping_rule : str
         What happened to private values outside the space.
     bounds_provenance : BoundsProvenance or None
-        The private release that found the bounds of the space; None if they are public knowledge.
+        The private release that found the bounds of the space, or its centre and radius; None if they are public
+        knowledge.
     queries : int or None
         The number of given queries; None if the release answers any point.
+    model : ModelDescription or None
+        The private model of the table that answers use; None without one.
     guarantee : Guarantee
         ε and δ of everything that the release can answer.
     change : ProtectedChange
@@ -98,6 +123,7 @@ class Description:
     clipping_rule: str
     bounds_provenance: BoundsProvenance | None
     queries: int | None
+    model: ModelDescription | None
     guarantee: Guarantee
     change: ProtectedChange
     mechanism: str
@@ -138,6 +164,7 @@ class Description:
             "guarantee": self.guarantee.to_json(),
             "change": self.change.to_json(),
             "groups": [asdict(group) for group in self.groups],
+            "model": None if self.model is None else asdict(self.model) | {"mean": list(self.model.mean)},
         }
 
     def __str__(self) -> str:
@@ -163,6 +190,7 @@ def describe(released: ReleasedData) -> Description:
         clipping_rule=released.space.clipping_rule,
         bounds_provenance=released.space.bounds_provenance,
         queries=None if released.queries is None else released.queries.count,
+        model=_model(released),
         guarantee=released.guarantee,
         change=change,
         mechanism=released.mechanism,
@@ -179,23 +207,60 @@ def describe(released: ReleasedData) -> Description:
     )
 
 
+def _model(released: ReleasedData) -> ModelDescription | None:
+    model = released.model
+    if model is None:
+        return None
+    return ModelDescription(model.components, len(model.axes), tuple(model.mean.tolist()), model.mean_error)
+
+
+def model_text(description: Description) -> str:
+    """Return the private model in a few words; empty without one."""
+    model = description.model
+    if model is None:
+        return ""
+    return f"{count_of(model.components, 'component')} along {count_of(model.axes, 'axis', 'axes')}, private"
+
+
+def count_of(count: int, singular: str, plural: str = "") -> str:
+    """Return a number of things: 1 component, 3 components."""
+    return f"{count:,} {singular if count == 1 else plural or singular + 's'}"
+
+
 def facts(description: Description) -> dict[str, str]:
     """Return the facts as short texts by name, in the order of a printed description."""
-    provenance = description.bounds_provenance
     entries = {
         "space": f"{description.kind}, distances up to {description.diameter:g}{unit_suffix(description)}",
         **{name.replace("_", " "): _value_text(value) for name, value in description.space.items()},
-        "bounds found": "" if provenance is None else str(provenance),
+        **_found(description),
         **_size_facts(description),
         "neighbors": f"{description.change.neighbors}: {description.change}",
         "guarantee": str(description.guarantee),
         "accounting": accounting_text(description),
         "mechanism": description.mechanism,
+        "model": model_text(description),
         "error": error_text(description),
         "released": _tensors_text(description),
         "made with": versions_text(description),
     }
     return {name: text for name, text in entries.items() if text}
+
+
+def bounds_text(description: Description) -> str:
+    """Return how the bounds, or the centre and radius, were found in the table; empty if they are public knowledge."""
+    provenance = description.bounds_provenance
+    if not isinstance(provenance, BallProvenance):
+        return "" if provenance is None else str(provenance)
+    radius = float(description.space["radius"])
+    if radius == provenance.given_radius:
+        return f"{provenance}, which stays: no smaller one holds enough rows"
+    unit = unit_suffix(description)
+    return f"{provenance}; rows farther than {radius:.4g}{unit} from the centre were moved to its border"
+
+
+def _found(description: Description) -> dict[str, str]:
+    name = "ball found" if isinstance(description.bounds_provenance, BallProvenance) else "bounds found"
+    return {name: bounds_text(description)}
 
 
 def accounting_text(description: Description) -> str:
@@ -204,7 +269,7 @@ def accounting_text(description: Description) -> str:
     if description.accounting == PURE:
         return name
     if not description.change.public_total:
-        return f"{name}, and pure ε for the number of rows"
+        return f"{name}, and pure ε for a number of rows that was not given"
     return f"{name}, " + (
         f"μ = {guarantee.mu:.4g}" if description.accounting == GAUSSIAN else f"ρ = {guarantee.rho:.4g}"
     )
@@ -260,7 +325,7 @@ def group_sizes(description: Description) -> list[str]:
 
 def count_groups(count: int) -> str:
     """Return a number of groups as text: 1 group, 3 groups."""
-    return f"{count:,} group{'s' * (count > 1)}"
+    return count_of(count, "group")
 
 
 def unit_suffix(description: Description) -> str:

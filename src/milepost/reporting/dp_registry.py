@@ -9,6 +9,7 @@ from typing import Any
 from milepost.privacy import guarantee
 from milepost.reporting.description import Description, error_text, size_text, versions_text
 from milepost.reporting.statement import lines
+from milepost.spaces.bounds_provenance import BallProvenance
 
 
 def registry_entry(description: Description) -> dict[str, Any]:
@@ -56,7 +57,7 @@ def registry_entry(description: Description) -> dict[str, Any]:
             },
             "accounting": {
                 "post_processing": "All answers, intervals, maps and centres are computed from the released integers.",
-                "composition": "One mechanism" + ("." if change.public_total else ", and a noisy number of rows."),
+                "composition": _composition(description),
             },
             "implementation": {
                 "pre_processing_eda_hyperparameter_tuning": text["Outliers"],
@@ -66,6 +67,18 @@ def registry_entry(description: Description) -> dict[str, Any]:
             "resources": {"sources": "", "registry_authors": []},
         },
     }
+
+
+def _composition(description: Description) -> str:
+    """Return what the privacy loss is composed of."""
+    provenance = description.bounds_provenance
+    own_ball = isinstance(provenance, BallProvenance) and not provenance.earlier
+    parts = ["One mechanism"]
+    if own_ball:
+        parts.append("a private centre and radius, with a share of its budget")
+    if not description.change.public_total:
+        parts.append("a noisy number of rows")
+    return ", and ".join(parts) + "."
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,11 @@
 """The privacy statement: a page for the people in a table about who is protected, how much, and what is public."""
 
-from milepost.privacy.guarantee import GAUSSIAN, PURE, ZCDP
+from milepost.privacy.guarantee import UNITS
 from milepost.privacy.protected_change import ProtectedChange
 from milepost.reporting.description import (
     Description,
     accounting_text,
+    bounds_text,
     group_sizes,
     small_groups_text,
     total_text,
@@ -13,7 +14,6 @@ from milepost.reporting.description import (
 from milepost.spaces.columns import OTHER
 
 MAX_GROUPS = 12  # on one page
-ADDS_UP = {PURE: "ε", GAUSSIAN: "μ²", ZCDP: "ρ"}  # of several releases about the same people, by accounting
 
 
 def statement(description: Description) -> str:
@@ -51,7 +51,7 @@ def protected_rows(change: ProtectedChange) -> str:
 
 
 def _accounting(description: Description) -> str:
-    adds_up = f"releases about the same people add up their {ADDS_UP[description.accounting]}"
+    adds_up = f"releases about the same people add up their {UNITS[description.accounting]}"
     return f"Accounting: {accounting_text(description)}; {adds_up}."
 
 
@@ -59,7 +59,10 @@ def _bounds(description: Description) -> str:
     provenance = description.bounds_provenance
     if provenance is None:
         return ""
-    return f"Found in the table itself: {provenance}. This adds to the guarantee of this file."
+    if provenance.adds_up:
+        return f"Found in the table itself: {bounds_text(description)}. This adds to the guarantee of this file."
+    text = f"{_capitalize(bounds_text(description))}. The guarantee includes this."
+    return f"{text} Answers and their accuracy are about the rows as they were moved."
 
 
 def _public_items(description: Description) -> list[str]:

@@ -117,6 +117,9 @@ class ReleaseCatalog:
             queries=request.queries,
             groups=request.groups,
             labels=request.labels,
+            ball_share=request.ball_share,
+            effort=request.effort,
+            model=request.model,
             ledger=ledger,
             dataset=request.dataset,
         )

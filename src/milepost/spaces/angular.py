@@ -13,40 +13,37 @@ import numpy as np
 import pyarrow as pa
 
 from milepost._typing import AnyArray, FloatArray, IntArray
-from milepost._validation import check_whole
+from milepost._validation import check_whole, did_you_mean
 from milepost.errors import MilepostError
 from milepost.spaces.distances.integer_products import RADIUS_BITS, query_rows, record_rows, squared_distances
 from milepost.spaces.distances.tiles import Tile, TileBuffer, gather
-from milepost.spaces.embeddings.directions import DIRECTIONS, MAX_DIRECTIONS, sphere, sphere_count
+from milepost.spaces.embeddings.directions import (
+    DIRECTIONS,
+    MAX_DIRECTIONS,
+    UNIT,
+    direction_counts,
+    rotation_groups,
+    sphere,
+    sphere_count,
+)
 from milepost.spaces.embeddings.embedding import QUANTA, Distortion, Embedding, box_sensitivity_bound
+from milepost.spaces.embeddings.projected import LIKELY, PROBES
 from milepost.spaces.embeddings.quantization import CoordinatePositions, CoordinateSpace
 from milepost.spaces.embeddings.stacked_products import multiply_columns
 from milepost.spaces.embeddings.trigonometry import angle, overwriting_angle
-from milepost.spaces.fields import INTEGER, NAMES, SpaceField
+from milepost.spaces.fields import INTEGER, NAMES, TEXT, SpaceField
 from milepost.spaces.kernels.kernel import ROUNDING, Kernel, level
 from milepost.spaces.numeric import read_matrix, refuse_infinite, refuse_missing
 
+HALF_TURN = {"radians": math.pi, "degrees": 180.0}  # by unit of angles
+RADIANS = "radians"  # the default, which cards leave out and labels do not show
 MAX_COLUMNS = 1 << 12
 MIN_DIRECTIONS = 8
 VECTOR_BITS = 28  # partial sums of |X·Θ| are at most ‖X‖·‖Θ‖, here 2²⁸·√4096·2¹⁷ = 2⁵¹: exact
 PAIRS = 1000
+SPREAD_SHARE = 0.6  # of the error for equal vectors, for vectors 60° apart: √(1 − 2·60°/180°), rounded up
 NEAR = 1e-3  # squared distance of unit vectors
 BLOCK = 1 << 20  # numbers in one block of a distance matrix
-# the deviation ÷ π that `_measure` finds for usual numbers of columns and random_state=0, by number of directions,
-# rounded up: measuring takes up to a second
-DEVIATIONS = {
-    64: {64: 0.1079390, 128: 0.0741491, 256: 0.0517267, 512: 0.0379689, 1024: 0.0251302},
-    100: {100: 0.0836712, 200: 0.0615722, 400: 0.0426268, 800: 0.0305396},
-    128: {128: 0.0747237, 256: 0.0564529, 512: 0.0378024, 1024: 0.0275124},
-    200: {200: 0.0610944, 400: 0.0416842, 800: 0.0311206},
-    256: {256: 0.0525485, 512: 0.0367783, 1024: 0.0263728},
-    300: {300: 0.0505885, 600: 0.0335389, 1200: 0.0247057},
-    384: {384: 0.0432553, 768: 0.0291838, 1536: 0.0210986},
-    512: {512: 0.0373967, 1024: 0.0264564, 2048: 0.0182177},
-    768: {768: 0.0306238, 1536: 0.0212696, 3072: 0.0157200},
-    1024: {1024: 0.0264330, 2048: 0.0187111, 4096: 0.0138674},
-    1536: {1536: 0.0219650, 3072: 0.0158392},
-}
 
 
 @dataclass(frozen=True, init=False)
@@ -60,18 +57,24 @@ class Angular(CoordinateSpace):
     dim : int
         How many numbers a vector has.
     directions : int, optional
-        How many hyperplanes stand for the angle, one coordinate each: the side on which a vector lies. More are closer
-        to the angle. By default the number that gives the smallest error.
+        About how many hyperplanes stand for the angle, one coordinate each: the side on which a vector lies. The number
+        is rounded up to a power of two in the plane. Above three columns it is rounded up to a multiple of 8, and
+        beyond 8·dim, to a multiple of that. More are closer to the angle. By default the number that gives the smallest
+        error.
     random_state : int, default 0
         The seed of random directions.
     columns : list of str, optional
         The names of the columns in tables; by default all columns, by position.
+    angle_unit : {"radians", "degrees"}, default "radians"
+        The unit of all distances and errors. Privacy is the same in both.
 
     Examples
     --------
     >>> import milepost as mp
     >>> round(mp.Angular(64).diameter, 3)
     3.142
+    >>> mp.Angular(64, angle_unit="degrees").diameter
+    180.0
     """
 
     kind: ClassVar[str] = "angular"
@@ -79,6 +82,7 @@ class Angular(CoordinateSpace):
         SpaceField("dim", INTEGER, "How many numbers a vector has.", 64, required=True),
         DIRECTIONS,
         SpaceField("columns", NAMES, "The names of the columns, in order.", ["x", "y"], on_command_line=False),
+        SpaceField("angle_unit", TEXT, "The unit of angles: radians, the default, or degrees.", "degrees"),
     )
     thread_safe: ClassVar[bool] = True
     by_products: ClassVar[bool] = True
@@ -87,8 +91,17 @@ class Angular(CoordinateSpace):
     directions: int | None
     random_state: int
     columns: tuple[str, ...] | None
+    angle_unit: str
 
-    def __init__(self, dim: Any, directions: Any = None, random_state: Any = 0, columns: Any = None) -> None:
+    def __init__(
+        self,
+        dim: Any,
+        directions: Any = None,
+        random_state: Any = 0,
+        columns: Any = None,
+        *,
+        angle_unit: Any = RADIANS,
+    ) -> None:
         check_whole("dim", dim, 1, MAX_COLUMNS)
         if directions is not None:
             check_whole("directions", directions, 1, MAX_DIRECTIONS)
@@ -96,11 +109,16 @@ class Angular(CoordinateSpace):
         names = None if columns is None or isinstance(columns, str) else tuple(str(name) for name in columns)
         if columns is not None and (names is None or len(names) != dim or len(set(names)) != dim):
             raise MilepostError(f"columns must be a list of {dim} different names, got {columns!r}")
+        if not isinstance(angle_unit, str) or angle_unit not in HALF_TURN:
+            hint = did_you_mean(angle_unit, HALF_TURN)
+            raise MilepostError(f"angle_unit= must be one of {', '.join(HALF_TURN)}, got {angle_unit!r}{hint}")
         fields = {
             "dim": dim,
-            "directions": 1 if dim == 1 else directions,
+            "directions": None if directions is None and dim > 1 else sphere_count(dim, directions or 1),
             "random_state": random_state,
             "columns": names,
+            "angle_unit": angle_unit,
+            "distance_unit": "" if angle_unit == RADIANS else angle_unit,
         }
         for name, value in fields.items():
             object.__setattr__(self, name, value)
@@ -117,21 +135,34 @@ class Angular(CoordinateSpace):
 
     @property
     def diameter(self) -> float:
-        """π, between opposite vectors."""
-        return math.pi
+        """π or 180°, between opposite vectors."""
+        return HALF_TURN[self.angle_unit]
+
+    @property
+    def _radian(self) -> float:
+        """The distance of an angle of 1 radian; exactly 1 in radians."""
+        return self.diameter / math.pi
 
     @property
     def count(self) -> int:
-        """The approximate number of directions."""
-        return min(max(1024, 4 * self.dim), 4096) if self.directions is None else self.directions
+        """The number of directions."""
+        return (
+            sphere_count(self.dim, min(max(1024, 4 * self.dim), 4096)) if self.directions is None else self.directions
+        )
 
     def with_directions(self, count: int) -> Self:
         """Return the same space with another number of directions."""
-        return type(self)(self.dim, count, self.random_state, self.columns)
+        return type(self)(self.dim, count, self.random_state, self.columns, angle_unit=self.angle_unit)
 
     def size_variants(self, n: int) -> Sequence["Angular"]:  # noqa: ARG002
         """Return spaces with few to many directions, or the space alone where their number was given."""
         return (self,) if self.directions is not None else variants(self)
+
+    def larger_variants(self, max_coordinates: int | None = None) -> Sequence["Angular"]:
+        """Return spaces with more directions than the default."""
+        limit = MAX_DIRECTIONS if max_coordinates is None else max_coordinates
+        counts = direction_counts(self.dim, MIN_DIRECTIONS, limit) if self.directions is None else []
+        return [self.with_directions(count) for count in counts if count > self.count]
 
     # points
 
@@ -167,14 +198,42 @@ class Angular(CoordinateSpace):
 
     @cached_property
     def embedding(self) -> Embedding:
-        """One embedding coordinate per direction, 0 or 1, of weight π/D: a single cell."""
-        count = sphere_count(self.dim, self.count)
-        weight, span = np.full(count, math.pi / count), np.full(count, QUANTA, dtype=np.int64)
+        """One embedding coordinate per direction, 0 or 1, of weight π/D, or 180°/D: a single cell."""
+        count = self.count
+        weight, span = np.full(count, self.diameter / count), np.full(count, QUANTA, dtype=np.int64)
         low, high = np.zeros(count), np.ones(count)
         bound = box_sensitivity_bound(weight / span, span)
-        known = DEVIATIONS.get(self.dim, {}).get(self.count) if self.random_state == 0 else None
-        relative_error = self._measurement[1] if known is None else known
-        return Embedding(weight, low, high, bound, relative_error=relative_error, span=span, step=span)
+        random = self.dim > 3
+        deviation = 0.5 / math.sqrt(count)  # of the share of D independent sides, for vectors at a right angle
+        return Embedding(
+            weight,
+            low,
+            high,
+            bound,
+            relative_error=LIKELY * deviation if random else self._measurement[1],
+            span=span,
+            step=span,
+            rotations=rotation_groups(self.dim, count) if random else None,
+            rotation_deviation=self.diameter * deviation * SPREAD_SHARE if random else 0.0,
+            rotation_tables="whose vectors are at least 60° apart on average",
+            probes=self._probes if random else None,
+        )
+
+    def _probes(self) -> FloatArray:
+        return self.position(self.probe_points())
+
+    def probe_points(self) -> FloatArray:
+        """Return public vectors in all directions."""
+        return np.random.default_rng([self.random_state, self.dim]).standard_normal((PROBES, self.dim))
+
+    @property
+    def enclosing_ball(self) -> tuple[FloatArray, float]:
+        """The ball of radius 1 around 0."""
+        return np.zeros(self.dim), 1.0
+
+    def vectors(self, points: FloatArray) -> FloatArray:
+        """Return vectors of length 1."""
+        return _units(points) / (1 << RADIUS_BITS)
 
     def position(self, queries: AnyArray) -> FloatArray:
         """Return 2²⁴ where a vector lies on the direction's side, else 0."""
@@ -202,7 +261,7 @@ class Angular(CoordinateSpace):
     @property
     def distance_error(self) -> float:
         """How far rounding of two unit vectors may turn them."""
-        return 2 * math.sqrt(self.dim) / (1 << RADIUS_BITS)
+        return 2 * math.sqrt(self.dim) / (1 << RADIUS_BITS) * self._radian
 
     def prepare_records(self, records: FloatArray) -> FloatArray:
         """Return unit vectors in integers, whose distances are products."""
@@ -213,19 +272,23 @@ class Angular(CoordinateSpace):
         return query_rows(_units(queries))
 
     def distance_tiles(self, records: FloatArray, queries: AnyArray) -> Iterator[Tile]:
-        """Yield angles, to √dim·2⁻²⁵, from exact products."""
+        """Yield angles, to √dim·2⁻²⁵ radians, from exact products."""
         buffers = [TileBuffer() for _ in range(3)]
         sums = 2 * queries[:, -2:].T  # |x − y|² + |x + y|² = 2|x|² + 2|y|², all whole numbers
         for rows, some, minus in squared_distances(records, queries):
             plus, result, scratch = (buffer.array(*minus.shape) for buffer in buffers)
             np.matmul(records[rows, -2:], sums, out=plus)
             plus -= minus
-            yield rows, some, overwriting_angle(minus, plus, result, scratch)
+            yield rows, some, self._in_unit(overwriting_angle(minus, plus, result, scratch))
 
     def distance(self, records: FloatArray, queries: AnyArray) -> FloatArray:
-        """Return angles, to √dim·2⁻²⁵, from exact products of unit vectors in integers."""
+        """Return angles, to √dim·2⁻²⁵ radians, from exact products of unit vectors in integers."""
         tiles = self.distance_tiles(self.prepare_records(records), self.prepare_queries(queries))
         return gather(tiles, len(records), len(queries))
+
+    def _in_unit(self, angles: FloatArray) -> FloatArray:
+        """Return angles in radians, which may be overwritten, in the unit of the space: elementwise."""
+        return angles if self.angle_unit == RADIANS else np.multiply(angles, self._radian, out=angles)
 
     def query_distances(self, left: AnyArray, right: AnyArray) -> FloatArray:
         """Return angles of queries to queries; these are public and few, so they are not rounded to integers."""
@@ -237,15 +300,17 @@ class Angular(CoordinateSpace):
             near = np.argwhere(square < NEAR)
             for i, j in (part.T for part in np.array_split(near, 1 + len(near) * self.dim // BLOCK)):
                 square[i, j] = ((u[i] + sign * v[j]) ** 2).sum(axis=1)
-        return angle(minus, plus)
+        return self._in_unit(angle(minus, plus))
 
     @cached_property
     def kernels(self) -> tuple[Kernel, ...]:
-        """Covariances with ν uniform on the sphere: the distances of any point to a point and its opposite sum to π."""
-        return level(math.pi / 4, self.query_distances, math.pi, self.distance_error, ROUNDING * math.pi).kernels()
+        """Covariances with ν uniform on the sphere: angles to two opposite vectors sum to half a turn."""
+        half_turn = self.diameter
+        rounding = ROUNDING * half_turn
+        return level(half_turn / 4, self.query_distances, half_turn, self.distance_error, rounding).kernels()
 
     def distortion(self, pairs: int = PAIRS) -> Distortion:
-        """Return expansion and contraction (Definition 5) on public pairs, at angles spread over 0..π."""
+        """Return expansion and contraction (Definition 5) on public pairs, at angles spread over half a turn."""
         return self._measurement[0] if pairs == PAIRS else self._measure(pairs)[0]
 
     @cached_property
@@ -274,7 +339,7 @@ class Angular(CoordinateSpace):
         ratio, off = embedded / share, np.abs(embedded - share)
         distortion = Distortion.of(ratio)
         if self.dim == 2:  # even directions: any arc is crossed by tD/π of them, rounded up or down
-            return distortion, 1 / len(self.thetas)
+            return distortion, 1 / self.count + 0.5 / UNIT  # rounding to integers turns both ends by 2⁻¹⁷·√½ at most
         return distortion, float(np.quantile(off / np.sqrt(share * (1 - share)), 0.95)) / 2
 
     def to_json(self) -> dict[str, Any]:
@@ -285,6 +350,7 @@ class Angular(CoordinateSpace):
             "directions": self.count,
             "random_state": self.random_state,
             "columns": None if self.columns is None else list(self.columns),
+            **({} if self.angle_unit == RADIANS else {"angle_unit": self.angle_unit}),
         }
 
     @classmethod
@@ -296,9 +362,7 @@ class Angular(CoordinateSpace):
 @lru_cache(maxsize=16)
 def variants(space: Angular) -> tuple[Angular, ...]:
     """Return a space with each number of directions to choose from; cached, since measuring distortion is slow."""
-    min_count = max(MIN_DIRECTIONS, space.dim)
-    counts = [min_count << k for k in range((space.count // min_count).bit_length())]
-    return tuple(space.with_directions(count) for count in counts)
+    return tuple(space.with_directions(count) for count in direction_counts(space.dim, MIN_DIRECTIONS, space.count))
 
 
 def _scale_rows(vectors: FloatArray, bits: int) -> FloatArray:

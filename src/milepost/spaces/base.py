@@ -168,6 +168,22 @@ class Space(ABC):
         return result
 
     @property
+    def enclosing_ball(self) -> tuple[FloatArray, float] | None:
+        """The centre float64[m] and the radius of a Euclidean ball that has all records as `vectors`.
+
+        None where records are not vectors, so that a table has no private model.
+        """
+        return None
+
+    def vectors(self, points: FloatArray) -> FloatArray:
+        """Return records as vectors float64[n, m] of the `enclosing_ball`; each depends on its own record only."""
+        return points
+
+    def probe_points(self) -> FloatArray:
+        """Return public points spread over the space, at which errors of random directions are shown."""
+        return np.empty((0, self.width))
+
+    @property
     def clipping_rule(self) -> str:
         """The rule for private values outside the space, as text."""
         return "rows outside the space were moved into it"
@@ -247,8 +263,8 @@ class Space(ABC):
         """Return bounds of the distances of all records of the space to each query: float64[k], float64[k].
 
         queries: as `clip_points` returns them. The bounds are public, lie within 0..diameter, and must not depend on
-        the private table. A closer range needs less noise, and a distance outside of it is moved to its nearer end.
-        By default 0 and the diameter.
+        the private table. `gaussian` and `laplace` need less noise for a closer range, and move a distance outside
+        of it to its nearer end. By default 0 and the diameter.
         """
         return np.zeros(len(queries)), np.full(len(queries), self.diameter)
 
@@ -277,9 +293,23 @@ class Space(ABC):
             f"space {self.kind} has no points for {len(positions)} embedding positions: they are not columns"
         )
 
+    def anchor_positions(self, points: FloatArray) -> ImageArray:  # noqa: ARG002
+        """Return each record's mean distance to `embedding.anchor`, int32[n] in 0..2²⁴ from one end to the other.
+
+        It depends on that record only. A space whose embedding has no anchor does not need it.
+        """
+        raise MilepostError(f"the embedding of space {self.kind} has an anchor, so it must define anchor_positions")
+
     def size_variants(self, n: int) -> Sequence["Space"]:  # noqa: ARG002
         """Return variants of the space for a table of n rows, from few embedding coordinates to many."""
         return (self,)
+
+    def larger_variants(self, max_coordinates: int | None = None) -> Sequence["Space"]:  # noqa: ARG002
+        """Return variants with more embedding coordinates than `size_variants`, for those who can wait.
+
+        max_coordinates: about the largest number of them; None for as many as the space offers.
+        """
+        return ()
 
     # the file, the command line and TOML
 

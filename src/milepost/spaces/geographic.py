@@ -5,7 +5,7 @@ that its image depends on it alone.
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -13,11 +13,12 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import pyarrow as pa
 
-from milepost._typing import AnyArray, FloatArray
+from milepost._typing import AnyArray, FloatArray, ImageArray
 from milepost._validation import check_whole
 from milepost.errors import MilepostError, warn
 from milepost.spaces.distances.tiles import Tile, TileBuffer, gather, row_slices, tile_slices
-from milepost.spaces.embeddings.directions import DIRECTIONS, MAX_DIRECTIONS
+from milepost.spaces.embeddings.anchor import TABLE_ERROR, Anchor, HeightTable, border_curve, border_table, rings
+from milepost.spaces.embeddings.directions import DIRECTIONS, MAX_DIRECTIONS, equal_angles, power_of_two
 from milepost.spaces.embeddings.embedding import QUANTA, Distortion, Embedding
 from milepost.spaces.embeddings.quantization import CoordinatePositions, CoordinateSpace
 from milepost.spaces.embeddings.thread_blocks import scratch_array
@@ -33,6 +34,9 @@ ALIASES: Aliases = {"lat": ("latitude",), "lon": ("lng", "long", "longitude")}
 EARTH_KM = 6371.0088  # the mean radius
 QUARTER_KM = EARTH_KM * math.pi / 2
 MIN_RADIUS_KM = 1e-3
+ANCHOR_POINTS, ANCHOR_MARGIN = 256, 1.5  # at which the mean distance to the anchor is compared with the embedded one
+GOLDEN = 2.399963  # an angle whose multiples are spread over the circle
+MAX_ANCHOR_RADIUS = math.radians(60)  # of a cap, beyond which answers counted from its border have no less noise
 CANDIDATES = (8, 16, 32, 64, 128, 256, 512)
 TURN = 1e-7  # rounding of a record acts like turning a direction by less than this
 BORDER = 1e-6  # share of the radius by which a query may lie outside the cap without being moved
@@ -56,7 +60,8 @@ class GreatCircle(CoordinateSpace):
     radius_km : float
         The radius of the cap, at most a quarter of the circumference, 10,007 km.
     directions : int, optional
-        How many embedding coordinates stand for the distance; by default the number that gives the smallest error.
+        About how many embedding coordinates stand for the distance; the number is rounded up to a power of two. By
+        default the number that gives the smallest error.
 
     Examples
     --------
@@ -96,7 +101,7 @@ class GreatCircle(CoordinateSpace):
             "latitude": latitude,
             "longitude": longitude - 360 * round(longitude / 360),
             "radius_km": float(radius_km),
-            "directions": directions,
+            "directions": None if directions is None else power_of_two(directions),
         }
         for name, value in fields.items():
             object.__setattr__(self, name, value)
@@ -139,6 +144,11 @@ class GreatCircle(CoordinateSpace):
     def size_variants(self, n: int) -> Sequence[Self]:  # noqa: ARG002
         """Return caps with few to many directions, or the cap alone where their number was given."""
         return (self,) if self.directions is not None else [self.with_directions(count) for count in CANDIDATES]
+
+    def larger_variants(self, max_coordinates: int | None = None) -> Sequence[Self]:
+        """Return caps with more directions than the default."""
+        counts = [CANDIDATES[-1] << k for k in (1, 2, 3)] if self.directions is None else []
+        return [self.with_directions(count) for count in counts if max_coordinates is None or count <= max_coordinates]
 
     # points
 
@@ -223,7 +233,55 @@ class GreatCircle(CoordinateSpace):
         off = EARTH_KM * self._deviation
         # an image is off its position by half a quantum at most, so a pair by one
         bound = min(self.diameter + off + total / QUANTA, total) * (1 + 1e-9)
-        return Embedding(weight, -ends, ends, bound, relative_error=off / bound, symmetric=True)
+        anchor = self._anchor(bound, off, total) if self._radius <= MAX_ANCHOR_RADIUS else None
+        return Embedding(weight, -ends, ends, bound, relative_error=off / bound, symmetric=True, anchor=anchor)
+
+    def _anchor(self, bound: float, off: float, total: float) -> Anchor:
+        """Return ν uniform on the border of the cap. off: the largest error of an embedded distance."""
+        table = border_table(self._radius)
+        away, least, most = rings(table)
+        lengths = EARTH_KM * np.arcsin(away * self._sine)
+        mean, curve = table.high, border_curve(self._radius)
+        rounding = total / QUANTA / 2  # of one record: half a quantum in every coordinate
+        typical = float(table.heights(np.array([0.5]))[0])  # half of a flat cap is farther from the centre
+
+        def curve_at(_: int, positions: FloatArray) -> FloatArray:
+            return curve(positions * (2 / QUANTA) - 1) * (QUANTA / 2)
+
+        return Anchor(
+            radius=self.radius_km,
+            low=EARTH_KM * table.low,
+            high=EARTH_KM * table.high,
+            quantum=EARTH_KM * (table.high - table.low) / QUANTA,
+            mean=EARTH_KM * mean,
+            typical=EARTH_KM * typical,
+            beyond=0.0,
+            norms=lengths + off * away + rounding,  # a smaller cap has a smaller error
+            least=EARTH_KM * least,
+            most=EARTH_KM * most,
+            singles=EARTH_KM * ((1 + TABLE_ERROR) * most - (1 - TABLE_ERROR) * mean / 2) + 1.5 * off + rounding,
+            sensitivity_bound=bound,
+            deviation=self._anchor_deviation(table, curve),
+            curve=curve_at,
+        )
+
+    def _anchor_deviation(self, table: HeightTable, curve: Callable[[FloatArray], FloatArray]) -> float:
+        """Return how far mean embedded distances to the border may be from r: the largest of many, with a margin."""
+        angles = self._radius * np.linspace(0, 1, ANCHOR_POINTS)
+        turns = GOLDEN * np.arange(ANCHOR_POINTS)
+        vectors = np.column_stack([np.sin(angles) * np.cos(turns), np.sin(angles) * np.sin(turns), np.cos(angles)])
+        sine, cosine = self._turns
+        along = vectors[:, :1] * cosine + vectors[:, 1:2] * sine
+        shares = along / np.hypot(along, vectors[:, 2:]) / self._sine
+        embedded = math.pi / 2 * self._sine * curve(shares).mean(axis=1)
+        exact = table.heights((np.sin(angles) / self._sine) ** 2)
+        return ANCHOR_MARGIN * EARTH_KM * float(np.abs(embedded - exact).max())
+
+    def anchor_positions(self, points: FloatArray) -> ImageArray:
+        """Return each record's mean distance to the border, in quanta of the anchor's interval."""
+        east, north = points.T[:2]
+        share = (east * east + north * north) / self._sine**2
+        return np.asarray(np.rint(border_table(self._radius).position(share) * QUANTA), dtype=np.int32)
 
     @cached_property
     def _deviation(self) -> float:
@@ -270,8 +328,8 @@ class GreatCircle(CoordinateSpace):
 
     @cached_property
     def _turns(self) -> tuple[FloatArray, FloatArray]:
-        """Sines and cosines of D equal angles in 0..π."""
-        return sine_cosine(np.arange(0.5, self.count) * (180 / self.count))
+        """Sines and cosines of D equal angles in 0..π, of which the first are those of a smaller D."""
+        return equal_angles(self.count)
 
     def prepare_records(self, records: FloatArray) -> FloatArray:
         """Return unit vectors with contiguous columns."""

@@ -1,14 +1,14 @@
 """Spaces with ℓp distances: L1, L2, Lp."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from milepost._typing import AnyArray, FloatArray, IntArray
+from milepost._typing import AnyArray, FloatArray, ImageArray, IntArray
 from milepost.errors import MilepostError
 from milepost.spaces.bounds_provenance import BoundsProvenance
 from milepost.spaces.box import BOUNDS, BOUNDS_PROVENANCE, DISTANCE_UNIT, STEP, WEIGHTS, Box
@@ -21,10 +21,26 @@ from milepost.spaces.distances.integer_products import (
     squared_lengths,
 )
 from milepost.spaces.distances.tiles import Tile, gather, sum_over_columns
-from milepost.spaces.embeddings.directions import DIRECTIONS, length_factor, sphere, stable
+from milepost.spaces.embeddings.anchor import TABLE_ERROR, Anchor, rings, sphere_curve, sphere_table
+from milepost.spaces.embeddings.directions import (
+    DIRECTIONS,
+    MAX_DIRECTIONS,
+    SEED_MARK,
+    SPACE_RANGES,
+    UNIT,
+    direction_counts,
+    length_factor,
+    rotation_deviation,
+    rotation_groups,
+    sphere,
+    sphere_count,
+    stable,
+)
 from milepost.spaces.embeddings.embedding import QUANTA, Embedding, box_sensitivity_bound, default_cells
-from milepost.spaces.embeddings.projected import CLIP, DISTORTION, Projected
-from milepost.spaces.embeddings.quantization import CoordinatePositions
+from milepost.spaces.embeddings.projected import CLIP, DISTORTION, LIKELY, MAX_DEVIATIONS, Projected
+from milepost.spaces.embeddings.quantization import CACHE_NUMBERS, CoordinatePositions
+from milepost.spaces.embeddings.stacked_products import multiply_columns
+from milepost.spaces.embeddings.thread_blocks import scratch_array
 from milepost.spaces.fields import NUMBER, POINT, SpaceField
 from milepost.spaces.kernels.kernel import Kernel, level
 from milepost.spaces.kernels.reference_measures import around_ball, corners
@@ -33,6 +49,12 @@ from milepost.spaces.numeric import named_numbers, named_pairs, unit_of
 MIN_PRODUCT_COLUMNS = 8  # from which L2 distances are quicker as products than column by column
 NEAR = 2.0**-6  # of the squared lengths of two points: a smaller squared distance is computed column by column
 MAX_NEAR_NUMBERS = 1 << 20  # in memory at a time
+MAX_EXPANSION_DEVIATIONS = 4.0  # of embedded distances over rotations: a record is scaled down beyond these
+MAX_INDEPENDENT = 32  # groups of independent directions
+ANCHOR_POINTS, ANCHOR_MARGIN = 64, 1.5  # at which the mean distance to the anchor is compared with the embedded one
+MAX_SINGLE_SUMMANDS = 64  # products that are added up in single precision
+SUM_ERROR = 1e-9  # more than the relative error of a sum of positive floats, one for each direction
+MAX_EXACT = 1 << 53  # whole numbers up to here are floats
 MIN_WIDTH = 1e-100  # of the interval of a column, so that positions in it are ordinary floats
 
 
@@ -224,8 +246,10 @@ class L2(Projected):
     radius : float, optional
         The radius of a ball.
     directions : int, optional
-        How many projections stand for the distance. More are closer to it, and cost time and, except with slopes,
-        noise. By default the number that gives the smallest error (Remark 7.1).
+        About how many projections stand for the distance. The number is rounded up to a power of two in the plane.
+        Above three columns it is rounded up to a multiple of 8, and beyond 8 times the number of columns, to a
+        multiple of that. More are closer to the distance, and cost time and, except with slopes, noise. By default the
+        number that gives the smallest error (Remark 7.1).
     distortion : float, optional
         Instead of `directions`: the largest share by which distances may be off.
     clip : float, default 1.0
@@ -263,6 +287,11 @@ class L2(Projected):
     even_widths: ClassVar[tuple[int, ...]] = (2, 3)
     min_directions: ClassVar[int] = 8
 
+    @property
+    def max_directions(self) -> int:
+        """The largest number to choose from: in space, the largest whose range is known."""
+        return max(SPACE_RANGES) if self.width == 3 else MAX_DIRECTIONS
+
     def __init__(
         self,
         bounds: Any = None,
@@ -283,12 +312,16 @@ class L2(Projected):
     @staticmethod
     def default_directions(width: int) -> int:
         """Return the largest number of directions to try: few suffice in the plane, higher dimensions need more."""
-        return {1: 1}.get(width, min(max(512, 8 * width), 1 << 12))
+        return sphere_count(width, min(max(512, 8 * width), 1 << 13))
 
-    @property
-    def _nested_directions(self) -> bool:
-        """Whether the directions of a smaller number are the first of a larger one: those that are random."""
-        return not self._has_even_directions
+    @staticmethod
+    def _round_directions(width: int, count: int) -> int:
+        """Return the number of directions of `sphere` that stands for another one."""
+        return sphere_count(width, count)
+
+    def counts(self, max_count: int) -> list[int]:
+        """Return the numbers of directions to choose from, which are rounded already."""
+        return direction_counts(self.width, self.min_directions, max_count)
 
     @property
     def thetas(self) -> IntArray:
@@ -299,6 +332,220 @@ class L2(Projected):
     def factor(self) -> float:
         """c_d of Lemma 9's embedding."""
         return length_factor(self.width)
+
+    # Random directions: no record may be embedded farther from the middle than `_expansion` times its length. The few
+    # that would be are scaled down, each by itself, so that the sensitivity bound is certain.
+
+    @property
+    def _random(self) -> bool:
+        return self.width > 1 and not self._has_even_directions
+
+    @cached_property
+    def _rotations(self) -> IntArray | None:
+        """The independent random rotation of each direction; None for even directions."""
+        return rotation_groups(self.width, self.count) if self._random else None
+
+    @cached_property
+    def _rotation_rows(self) -> int:
+        """The number of directions of each rotation."""
+        rotations = self._rotations
+        return 1 if rotations is None else len(rotations) // (int(rotations.max()) + 1)
+
+    @cached_property
+    def _pair_deviation(self) -> float:
+        """The standard deviation of an embedded distance over rotations, as a share of the distance."""
+        return rotation_deviation(self.width, self._rotation_rows, len(self.thetas))
+
+    @cached_property
+    def _relative_error(self) -> float:
+        """A bound for all pairs with even directions; with random ones, a likely deviation at any fixed pair."""
+        return LIKELY * self._pair_deviation if self._random else super()._relative_error
+
+    @property
+    def _limits_intervals(self) -> bool:
+        return self.width > MAX_DEVIATIONS**2
+
+    @cached_property
+    def _max_expansion(self) -> float:
+        """The largest expansion that random directions can have: each rotation has orthogonal rows."""
+        return self.factor / math.sqrt(self._rotation_rows) * self._rotation_norm
+
+    @property
+    def _rotation_norm(self) -> float:
+        """At least the spectral norm of the rows of a rotation, of which each entry is rounded by 2⁻¹⁸ at most."""
+        return 1 + math.sqrt(self._rotation_rows * self.width) / UNIT
+
+    @cached_property
+    def _expansion(self) -> float:
+        """The largest ratio of a record's embedded distance from the middle to its length, without quantization."""
+        if self.width == 1:
+            return 1.0
+        if not self._random:
+            return self._bounds.expansion
+        return min(1 + MAX_EXPANSION_DEVIATIONS * self._pair_deviation, self._max_expansion)
+
+    def _product_bound(self) -> float:
+        """Return an upper bound on Σ|⟨Θ_k, X − X′⟩| over pairs of records, in integer products."""
+        bound = 2 * self._expansion * self._max_length * UNIT * len(self.thetas) / self.factor
+        return min(bound, math.inf if self._random else super()._product_bound())
+
+    def record_positions(self, points: AnyArray) -> CoordinatePositions:
+        """Return a function for positions of records at some directions, from exact integer products."""
+        integers = self._integers(points)
+        plain = self._positions(integers)
+        if not self._scales_records:
+            return plain
+        factors = self._scale_factors(integers)
+        (scaled,) = np.nonzero(factors < 1)
+        if not len(scaled):
+            return plain
+
+        def positions(coordinates: slice, out: FloatArray) -> None:
+            plain(coordinates, out)
+            out[:, scaled] = (out[:, scaled] - QUANTA / 2) * factors[scaled] + QUANTA / 2
+
+        return positions
+
+    @property
+    def _scales_records(self) -> bool:
+        """Whether the projections of a record may add up to too much."""
+        return self._random and self._expansion < self._max_expansion
+
+    def provisional_positions(self, points: FloatArray) -> tuple[CoordinatePositions, Callable[[], IntArray]]:
+        """Return a function for positions of records that are not scaled down, and one for the indices of the others.
+
+        The sums of a record's projections, which show whether it is scaled down, come from the same products.
+        """
+        if not self._scales_records or type(self).record_positions is not L2.record_positions:
+            return super().provisional_positions(points)
+        integers = self._integers(points)
+        sums = np.zeros(len(integers))
+
+        def scaled() -> IntArray:
+            (near,) = np.nonzero(sums * (1 + SUM_ERROR) > self._allowed_sums(integers))
+            return near[self._scale_factors(integers[near]) < 1] if len(near) else near
+
+        return self._positions(integers, sums), scaled
+
+    def _allowed_sums(self, integers: FloatArray) -> FloatArray:
+        """Return the largest Σ|⟨Θ_k, X⟩| of records that are not scaled down."""
+        lengths = np.sqrt(self._squares(integers))
+        return np.asarray(lengths * (self._expansion * UNIT * len(self.thetas) / self.factor))
+
+    def _scale_factors(self, integers: FloatArray) -> FloatArray:
+        """Return what projections of records are multiplied by: 1, or less where they add up to too much.
+
+        Few records come near that. The others are found in single precision, whose error is bounded, so that a factor
+        depends on its own record only.
+        """
+        allowed = self._allowed_sums(integers)
+        rough = self._product_sums(integers.astype(np.float32), self._single_directions, MAX_SINGLE_SUMMANDS)
+        # rounding of arguments, products and sums, each by at most 2⁻²⁴ of the lengths for every operation
+        operations, lengths = self.width + MAX_SINGLE_SUMMANDS + 4, np.sqrt(self._squares(integers))
+        margin = operations * 2.0**-23 * lengths * len(self.thetas) * (UNIT + math.sqrt(self.width))
+        (near,) = np.nonzero(rough > allowed - margin)
+        result = np.ones(len(integers))
+        if len(near):
+            # no sum of this many products is above 2⁵³, so that sums of parts of any size are the same
+            max_summands = int(MAX_EXACT / (self._max_length * (UNIT + math.sqrt(self.width))))
+            sums = self._product_sums(integers[near], self._directions, max_summands)
+            result[near] = np.where(sums > allowed[near], allowed[near] / np.maximum(sums, 1), 1.0)
+        return result
+
+    def _product_sums(self, integers: AnyArray, directions: AnyArray, max_summands: int) -> IntArray:
+        """Return Σ|⟨Θ_k, X⟩| of records, from sums of so many directions at most, in the precision of the arguments."""
+        coordinates = integers.T[:-1]
+        result = np.zeros(len(integers), dtype=np.int64)
+        step = max(1, min(CACHE_NUMBERS // max(1, len(integers)), max_summands))
+        for start in range(0, len(directions), step):
+            part = directions[start : start + step, :-1]
+            products = scratch_array("products", (len(part), len(integers)), integers.dtype)
+            multiply_columns(part, coordinates, products)
+            np.abs(products, out=products)
+            result += products.sum(axis=0).astype(np.int64)  # whole numbers, or off by less than one
+        return result
+
+    @cached_property
+    def _single_directions(self) -> AnyArray:
+        return self._directions.astype(np.float32)
+
+    def _squares(self, integers: FloatArray) -> FloatArray:
+        """Return the squared lengths of records in integers, column by column: the same bits in any batch."""
+        result = np.zeros(len(integers))
+        for j in range(self.width):  # of a box they exceed 2⁵³, so that their order matters
+            result += integers[:, j] * integers[:, j]
+        return result
+
+    # The anchor: ν uniform on the sphere around the ball, or around the box.
+
+    def anchor_positions(self, points: FloatArray) -> ImageArray:
+        """Return each record's mean distance to the sphere around the space, in quanta of the anchor's interval."""
+        share = self._squares(self._integers(points)) / self._max_length**2
+        return np.asarray(np.rint(sphere_table(self.width).position(share) * QUANTA), dtype=np.int32)
+
+    def _anchor(self, weight: FloatArray, ends: FloatArray, bound: float) -> Anchor | None:
+        if self.width == 1:
+            return None
+        radius, table = self._max_length * self._length_unit, sphere_table(self.width)
+        norms, least, most = rings(table)
+        lengths = np.linalg.norm(self.thetas.astype(np.float64), axis=1) / UNIT
+        curve = sphere_curve(self.width)
+        same = float(np.ptp(ends / lengths)) <= 1e-6 * float(ends.max())
+        scale = QUANTA / 2 / ends
+
+        def curve_at(i: int, positions: FloatArray) -> FloatArray:
+            projected = radius * lengths[i]
+            return np.asarray(curve((positions / scale[i] - ends[i]) / projected) * (projected * scale[i]))
+
+        spreads = radius * lengths
+        beyond = math.fsum(weight * (spreads * curve(ends / spreads) - ends).clip(0))
+        rounding = float(np.sum(weight * ends)) / QUANTA  # of one record: half a quantum in every coordinate
+        singles = self._single_squares(norms, most) * radius + rounding
+        return Anchor(
+            radius=radius,
+            low=radius * table.low,
+            high=radius * table.high,
+            quantum=radius * (table.high - table.low) / QUANTA,
+            mean=radius * table.high,
+            typical=radius * float(table.heights(np.array([self._mean_square]))[0]),
+            beyond=beyond,
+            norms=self._expansion * radius * norms + rounding,
+            least=radius * least,
+            most=radius * most,
+            singles=singles,
+            sensitivity_bound=bound,
+            deviation=0.0 if self._random else self._anchor_deviation(radius, lengths, curve),
+            curve=curve_at,
+            same_curves=same,
+        )
+
+    def _anchor_deviation(self, radius: float, lengths: FloatArray, curve: Callable[[FloatArray], FloatArray]) -> float:
+        """Return how far mean embedded distances to ν may be from r: the largest of many points, with a margin."""
+        table, units = sphere_table(self.width), self.thetas / UNIT
+        points = np.random.default_rng([self.width, SEED_MARK]).standard_normal((ANCHOR_POINTS, self.width))
+        points *= (np.linspace(0, 1, ANCHOR_POINTS) / np.linalg.norm(points, axis=1))[:, None]
+        embedded = self.factor * (curve(points @ units.T / lengths) * lengths).mean(axis=1)
+        exact = table.heights((points**2).sum(axis=1))
+        return ANCHOR_MARGIN * radius * float(np.abs(embedded - exact).max())
+
+    @property
+    def _mean_square(self) -> float:
+        """The mean squared distance of points spread over the space from its middle, as a share of the largest."""
+        return 1 / 3 if self.radius is None else self.width / (self.width + 2)
+
+    def _single_squares(self, norms: FloatArray, most: FloatArray) -> FloatArray:
+        """Return bounds of the squared distance of the counts of records from those of ν, at radius 1, by ring.
+
+        With random directions the squares of a record's projections add up to at most its own in each rotation, and
+        the mean distance to ν is a concave function of a square. docs/proofs/anchors.md, Lemma 3.
+        """
+        mean = sphere_table(self.width).high
+        if not self._random:
+            off = self._relative_error + TABLE_ERROR
+            return np.asarray((1 + off) * most - (1 - off) * mean / 2)
+        off = math.sqrt(self.width) / UNIT + TABLE_ERROR  # of the lengths of directions, and of the mean
+        largest = norms / math.sqrt(self._rotation_rows) * self._rotation_norm
+        return np.asarray(self.factor * sphere_curve(self.width)(largest) * (1 + off) - mean / 2 * (1 - off))
 
     def term(self, differences: FloatArray) -> FloatArray:
         """Return the squares of differences."""
@@ -473,6 +720,11 @@ class Lp(Projected):
     def thetas(self) -> IntArray:
         """Stable vectors of ℓ₁ length 1."""
         return stable(self.p, self.width, self.count, self.random_state)
+
+    @cached_property
+    def _rotations(self) -> IntArray | None:
+        """A group for each direction: all directions are independent."""
+        return np.arange(self.count) % MAX_INDEPENDENT if self.count > 1 else None
 
     @property
     def factor(self) -> float:

@@ -12,6 +12,10 @@ from milepost.errors import MilepostError, warn
 from milepost.spaces.base import Space, distance_range
 from milepost.spaces.embeddings.embedding import QUANTA
 
+# share of a ball's radius, or of half the width of a box, up to which a query is moved inside without a warning: the
+# rounding of float32 leaves vectors of length 1 that far outside the unit ball
+BORDER = 1e-6 * (1 + 1e-6)
+
 
 @dataclass(frozen=True, eq=False)
 class Queries:
@@ -133,8 +137,21 @@ def key_of(point: AnyArray) -> Hashable:
 
 
 def move_inside(space: Space, queries: AnyArray) -> AnyArray:
-    """Return queries moved into the space, with a warning where some lie outside."""
+    """Return queries moved into the space, with a warning where some lie farther outside than rounding leaves them."""
     inside = space.clip_points(queries)
-    if count := len(np.unique(np.nonzero(inside != queries)[0])):
+    if count := _count_moved(space, queries, inside):
         warn(f"{count} of {len(queries)} queries lie outside the space; they are answered at its border")
     return inside
+
+
+def _count_moved(space: Space, queries: AnyArray, inside: AnyArray) -> int:
+    """Return how many queries were moved by more than `BORDER`; by anything, where the space has no extent."""
+    moved = np.unique(np.nonzero(queries != inside)[0])
+    extent = space.extent
+    if not len(moved) or extent is None or queries.shape[1:] != (len(extent),):
+        return len(moved)
+    low, high = np.array(extent).T
+    with np.errstate(all="ignore"):  # a column without width has 0/0 where a query was not moved
+        shares = (queries[moved] - inside[moved]) / ((high - low) / 2)
+        shares[queries[moved] == inside[moved]] = 0
+        return int(np.count_nonzero(~(np.sqrt((shares * shares).sum(axis=1)) <= BORDER)))

@@ -19,8 +19,10 @@ from milepost.spaces.embeddings.quantization import (
     MAX_PACKED,
     CoordinateSpace,
     ImagePart,
+    PackedPart,
     array_part,
     image_parts,
+    packed_parts,
     unpack_sums,
 )
 from milepost.statistics.accumulate import sum_by_index, sum_each_row_by_index
@@ -49,16 +51,18 @@ class Sketch:
     """Two integer histograms per coordinate: weight in each cell, and weighted offsets from the cell's left border.
 
     All sums are int64 and do not depend on the order of records; sketches of parts of a table add up to its sketch.
-    counts, offsets: int64[groups, D, cells]; totals: int64[groups].
+    counts, offsets: int64[groups, D, cells]; totals: int64[groups]; anchor_sums: int64[groups], the sums of records'
+    mean distances to the anchor of the embedding, in quanta; None where there is none.
     """
 
-    def __init__(self, dimension: int, groups: int = 1, cells: int | None = None) -> None:
+    def __init__(self, dimension: int, groups: int = 1, cells: int | None = None, *, anchored: bool = False) -> None:
         self.cells = default_cells(dimension) if cells is None else cells
         if self.cells < 1 or self.cells & (self.cells - 1) or self.cells > QUANTA:
             raise MilepostError(f"cells must be a power of two up to 2^{QUANTUM_BITS}, got {self.cells}")
         self._counts = np.zeros((groups, dimension, self.cells), dtype=np.int64)
         self._offsets = np.zeros_like(self._counts)
         self.totals = np.zeros(groups, dtype=np.int64)
+        self.anchor_sums = np.zeros(groups, dtype=np.int64) if anchored else None
         self._packed: AnyArray | None = None  # uint64[D, columns], as `unpack_sums` takes them
         self._packed_records = 0
         self._unpack_lock = Lock()  # noise is added to several coordinates at once, each of which reads the counts
@@ -69,12 +73,14 @@ class Sketch:
         dimension = space.embedding.dimension
         work = max(space.width, dimension // 8)  # a few coordinates of a record are in memory at a time
         threads = isinstance(space, CoordinateSpace) and space.uses_all_processors
-        return StatisticSpec(partial(Sketch, dimension, groups, cells), partial(_image, space), work, threads)
+        empty = partial(Sketch, dimension, groups, cells, anchored=space.embedding.anchor is not None)
+        return StatisticSpec(empty, partial(_image, space), work, threads)
 
     @property
     def arrays(self) -> tuple[IntArray, ...]:
         """Return all integers."""
-        return self.counts, self.offsets, self.totals
+        anchor_sums = () if self.anchor_sums is None else (self.anchor_sums,)
+        return self.counts, self.offsets, self.totals, *anchor_sums
 
     @property
     def counts(self) -> IntArray:
@@ -128,7 +134,22 @@ class Sketch:
             part = slice(start, start + rows)
             groups, weights = (None if each is None else each[part].astype(np.int64) for each in (group, weight))
             add(images, part, groups, weights)
+            if self.anchor_sums is not None:
+                self.anchor_sums += self._sum_anchor_positions(images[part], groups, weights)
         self.totals += totals
+
+    def _sum_anchor_positions(
+        self, images: "AnyArray | RecordImages", group: IntArray | None, weight: IntArray | None
+    ) -> IntArray:
+        """Return the sums of the records' mean distances to the anchor, by group."""
+        if not isinstance(images, RecordImages):
+            raise MilepostError("a sketch of a space with an anchor takes the records themselves, not their images")
+        weighted = images.space.anchor_positions(images.points).astype(np.int64)
+        if weight is not None:
+            weighted *= weight
+        if group is None:
+            return np.array([int(weighted.sum())] + [0] * (self.groups - 1))
+        return sum_by_index(group.astype(np.int32), weighted, self.groups)
 
     def _add_packed(self, images: "AnyArray | RecordImages", rows: slice, group: IntArray | None, _: None) -> None:
         """Add records to sums, modulo 2⁶⁴, from which their number and the sum of q in each cell can be read."""
@@ -138,8 +159,8 @@ class Sketch:
             self._packed = np.zeros((self.dimension, self._columns), dtype=np.uint64)
         self._packed_records += records
         small = len(images) * self.dimension <= SMALL
-        for coordinates, quanta, packed in _parts(images, rows):
-            index = self._cells_of(quanta, group)
+        for some, (coordinates, quanta, packed) in _packed_parts(images, rows):
+            index = self._cells_of(quanta, group if group is None or some is None else group[some])
             self._packed[coordinates] += sum_each_row_by_index(index, packed, self._columns, small=small)
 
     def _add_weighted(
@@ -206,8 +227,13 @@ class Sketch:
         """Return the sketch of both tables together."""
         if self.counts.shape != other.counts.shape:
             raise MilepostError(f"sketches of shapes {self.counts.shape} and {other.counts.shape} do not add up")
+        if (self.anchor_sums is None) != (other.anchor_sums is None):
+            raise MilepostError("a sketch with sums of mean distances to an anchor does not add up with one without")
         check_weight(int(self.totals.sum()) + int(other.totals.sum()))
-        return self._with(self.counts + other.counts, self.offsets + other.offsets, self.totals + other.totals)
+        result = self._with(self.counts + other.counts, self.offsets + other.offsets, self.totals + other.totals)
+        if self.anchor_sums is not None and other.anchor_sums is not None:
+            result.anchor_sums = self.anchor_sums + other.anchor_sums
+        return result
 
     def coarsen(self, cells: int) -> "Sketch":
         """Return the exact sketch of the same table with fewer cells."""
@@ -223,7 +249,9 @@ class Sketch:
     def repeat(self, times: int) -> "Sketch":
         """Return the sketch of the table in which every record occurs `times` times."""
         check_weight(int(self.totals.sum()) * times)
-        return self._with(self.counts * times, self.offsets * times, self.totals * times)
+        result = self._with(self.counts * times, self.offsets * times, self.totals * times)
+        result.anchor_sums = None if self.anchor_sums is None else self.anchor_sums * times
+        return result
 
     def only(self, i: int, group: int | None = None) -> "Sketch":
         """Return the sketch of embedding coordinate i alone, and of one group alone if it is given."""
@@ -253,6 +281,7 @@ class Sketch:
     def _with(self, counts: IntArray, offsets: IntArray, totals: IntArray, cells: int | None = None) -> "Sketch":
         result = Sketch(self.dimension, self.groups, cells or self.cells)
         result.counts, result.offsets, result.totals = counts, offsets, totals
+        result.anchor_sums = self.anchor_sums
         return result
 
 
@@ -280,6 +309,13 @@ def _parts(images: AnyArray | RecordImages, rows: slice) -> Iterator[ImagePart]:
     if isinstance(images, RecordImages):
         return image_parts(images.space, images.points[rows])
     return iter([array_part(images[rows])])
+
+
+def _packed_parts(images: AnyArray | RecordImages, rows: slice) -> Iterator[PackedPart]:
+    """Yield the images of rows for packed sums, in parts of some coordinates."""
+    if isinstance(images, RecordImages):
+        return packed_parts(images.space, images.points[rows])
+    return iter([(None, array_part(images[rows]))])
 
 
 def _image(space: Space, block: RecordBlock) -> tuple[RecordImages, IntArray | None, IntArray | None]:

@@ -82,3 +82,10 @@ class StatisticSpec(Generic[Exact]):
     image: Callable[[RecordBlock], tuple[Any, ...]]
     numbers: int = 1
     uses_all_processors: bool = False
+
+    def of(self, block: RecordBlock) -> Exact:
+        """Return the statistic of one block."""
+        result: Any = self.empty()
+        result.add(*self.image(block))
+        exact: Exact = result
+        return exact

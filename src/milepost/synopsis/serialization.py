@@ -9,8 +9,10 @@ from milepost._validation import check_whole
 from milepost.answers.released_data import FORMAT
 from milepost.errors import MilepostError
 from milepost.mechanisms.base import Label, NoisyStatistic
+from milepost.mechanisms.coordinate.modeled_curves import with_model
 from milepost.mechanisms.groups import Groups, group_tensors
 from milepost.mechanisms.registry import check_accounting, is_registered, load_statistic
+from milepost.mechanisms.table_model import TableModel
 from milepost.privacy.guarantee import Guarantee
 from milepost.privacy.protected_change import ProtectedChange
 from milepost.spaces.base import Space
@@ -20,9 +22,12 @@ from milepost.statistics.sketch import MAX_TOTAL
 from milepost.storage.formats import check_format
 from milepost.storage.paths import local_path
 from milepost.synopsis import file_format
-from milepost.synopsis.synopsis import SPACE, Synopsis
+from milepost.synopsis.synopsis import MODEL, SPACE, Synopsis
 
-OLDER_FORMATS = {2: "a version before 0.1.0 (commit 42d2854)"}  # the last version that reads each
+OLDER_FORMATS = {  # the last version that reads each; later ones have other directions, which a card does not store
+    2: "a version before 0.1.0 (commit 42d2854)",
+    3: "a version before 0.1.0 (commit cb0f754)",
+}
 
 
 def load(path: str | Path) -> Synopsis:
@@ -61,9 +66,9 @@ def load(path: str | Path) -> Synopsis:
                 f"{path} was made by the mechanism {str(card['mechanism'])[:100]!r}, which is not known here; register "
                 "it with mp.register_mechanism(…), then load the file"
             )
-        space_tensors = {name.removeprefix(SPACE): tensor for name, tensor in tensors.items() if name.startswith(SPACE)}
-        tensors = {name: tensor for name, tensor in tensors.items() if not name.startswith(SPACE)}
+        (space_tensors, model_tensors), tensors = _take_prefixes(tensors, (SPACE, MODEL))
         space = space_from_json(card["space"], space_tensors)
+        model = TableModel.load(model_tensors, _model_width(space)) if model_tensors else None
         queries = None if card["queries"] is None else Queries.from_json(space, card["queries"])
         guarantee, change, labels = (
             Guarantee.from_json(card["guarantee"]),
@@ -74,11 +79,11 @@ def load(path: str | Path) -> Synopsis:
         if card["n"] is not None or change.public_total:
             check_whole("n", card["n"], 1, MAX_TOTAL)
         if change.public_total:
-            return Synopsis(
-                space, _load_statistic(card, tensors, space, queries), guarantee, change, card["n"], queries
-            )
+            statistic = with_model(space, _load_statistic(card, tensors, space, queries), model)
+            return Synopsis(space, statistic, guarantee, change, card["n"], queries)
         parts = [group_tensors(tensors, index) for index in range(len(labels))] if labels else [tensors]
         statistics = [_load_statistic(card, part, space, queries) for part in parts]
+        statistics = [with_model(space, statistic, model) for statistic in statistics]
         return counted_synopsis(space, statistics, labels, guarantee, change, queries)
     except MilepostError:
         raise
@@ -86,6 +91,24 @@ def load(path: str | Path) -> Synopsis:
         raise MilepostError(f"{path} is not a complete synopsis: {error} is missing or wrong") from None
     except (ValueError, ArithmeticError, AttributeError, RecursionError, MemoryError):  # a card that was edited
         raise MilepostError(f"{path} is not a synopsis that milepost has written: its card is wrong") from None
+
+
+def _take_prefixes(
+    tensors: dict[str, AnyArray], prefixes: Sequence[str]
+) -> tuple[list[dict[str, AnyArray]], dict[str, AnyArray]]:
+    """Return the tensors whose names begin with each prefix, without it, and all others."""
+    taken: list[dict[str, AnyArray]] = []
+    for prefix in prefixes:
+        taken.append({name.removeprefix(prefix): part for name, part in tensors.items() if name.startswith(prefix)})
+        tensors = {name: part for name, part in tensors.items() if not name.startswith(prefix)}
+    return taken, tensors
+
+
+def _model_width(space: Space) -> int:
+    ball = space.enclosing_ball
+    if ball is None:
+        raise MilepostError("the file's model does not fit its space")
+    return len(ball[0])
 
 
 def counted_synopsis(

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-SPACE = "space."  # prefix of the names of the space's tensors
+SPACE, MODEL = "space.", "model."  # prefixes of the names of the tensors of the space, and of the model
 
 
 class Synopsis(ReleasedData):
@@ -468,6 +468,8 @@ class Synopsis(ReleasedData):
         tensors = dict(self.statistic.tensors())
         if self.queries is None:
             tensors |= {f"{SPACE}{name}": tensor for name, tensor in self.space.tensors().items()}
+        if self.model is not None:
+            tensors |= {f"{MODEL}{name}": tensor for name, tensor in self.model.tensors().items()}
         file_format.write(local_path(path, WRITE_REMEDY), self.card, tensors)
 
     def _repr_html_(self) -> str:

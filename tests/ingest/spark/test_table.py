@@ -14,8 +14,10 @@ from milepost.ingest.table import Table
 from milepost.mechanisms.query.net import Net
 from milepost.pipeline.find_bounds import read_magnitudes
 from milepost.pipeline.open_table import open_table
+from milepost.pipeline.private_ball import grid_of, squared_radii
 from milepost.pipeline.selection import read_given_queries
 from milepost.privacy import noise
+from milepost.spaces.bounds_provenance import BallProvenance
 from milepost.spaces.queries import Queries
 from milepost.statistics.sketch import Sketch
 from milepost.testing import exact_statistic_digest
@@ -185,6 +187,30 @@ def test_the_bounds_are_found_in_the_same_counts(people: pa.Table, frame: Any) -
     space = mp.find_bounds(frame, ["x"], epsilon=8)
     assert space.extent is not None
     assert space.extent[0][1] > 5
+
+
+@pytest.mark.parametrize("roles", [{}, GROUPS, PERSONS, EVERYTHING], ids=["none", "groups", "persons", "everything"])
+def test_a_ball_is_found_in_the_same_sums(roles: dict[str, Any], people: pa.Table, frame: Any) -> None:
+    """And read in another space afterwards."""
+    space, row_columns = mp.L2(center={"x": 5, "y": 5}, radius=5), RowColumns(**roles)
+    grid, smaller = grid_of(space), mp.L2(center={"x": 4, "y": 4}, radius=2)
+    here, there = (
+        open_table(data, space, row_columns.change("replace"), None, row_columns) for data in (people, frame)
+    )
+    point, statistics = np.array([1000, -1000]), list[list[Any]]()
+    for table in (here, there):
+        sums = table.point_sums(grid)
+        counts = table.distance_counts(grid, point, squared_radii())
+        statistics.append([*sums.arrays, *counts.arrays])
+    assert all(np.array_equal(a, b) for a, b in zip(*statistics, strict=True))
+    same(here.in_space(smaller).sketch(smaller), there.in_space(smaller).sketch(smaller))
+
+
+def test_a_ball_is_released_on_the_cluster(frame: Any) -> None:
+    space = mp.L2(center=[5, 5], radius=70)
+    synopsis = mp.release(frame, space, epsilon=30, delta=1e-6, ball_share=0.2, columns=["x", "y"])
+    assert isinstance(synopsis.space, mp.L2)
+    assert isinstance(synopsis.space.bounds_provenance, BallProvenance)
 
 
 @pytest.mark.parametrize("mechanism", ["field", "slopes"])

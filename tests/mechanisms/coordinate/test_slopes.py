@@ -7,11 +7,13 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from milepost import L1, Guarantee
+from milepost import L1, L2, Guarantee
 from milepost.mechanisms.coordinate import slopes
+from milepost.mechanisms.coordinate.count_origin import CountOrigin
 from milepost.mechanisms.coordinate.curves import cell_bits
 from milepost.mechanisms.coordinate.slopes import deviation_of, scales_of
 from milepost.spaces.embeddings.embedding import QUANTA, Embedding
+from tests.spaces.farthest_pair import farthest_pair
 
 columns = st.tuples(st.floats(-1e3, 1e3), st.floats(1e-3, 1e3), st.floats(0.01, 100), st.sampled_from([0, 1, 3, 72]))
 
@@ -50,7 +52,7 @@ def test_no_pair_costs_more_than_rho(
         step=[width / steps if steps else 0 for _, width, _, steps in box],
     )
     embedding, budget = space.embedding, Guarantee(epsilon, delta).budget
-    bits = cell_bits(embedding, deviation_of(embedding, n, embedding.sensitivity_bound / budget))
+    bits = cell_bits(embedding, deviation_of(embedding, n, embedding.sensitivity_bound / budget), n)
     spans = embedding.span.tolist()
     quanta = st.tuples(
         *(
@@ -79,3 +81,19 @@ def test_marks_are_what_the_proof_says() -> None:
     bits = 20
     assert mark_change(0, QUANTA, bits, QUANTA) == QUANTA << bits
     assert mark_change(5, 105, bits, QUANTA) == 100**2 < 100 << bits
+
+
+def test_no_record_counted_from_the_middle_moves_marks_by_more_than_it_says() -> None:
+    """Of a space that counts from the middle: its records cannot be far from it in all coordinates."""
+    space = L2(center=[0] * 10, radius=1, directions=80)
+    embedding, bits = space.embedding, 16
+    origin = CountOrigin.of(embedding)
+    assert origin.central
+    worst = Fraction(0)
+    for quanta in space.quantize(space.read(farthest_pair(space))).tolist():
+        moves = [
+            mark_change(q, int(embedding.span[i]) // 2, bits, int(embedding.span[i])) for i, q in enumerate(quanta)
+        ]
+        terms = zip(embedding.quantum.tolist(), moves, strict=True)
+        worst = max(worst, sum((Fraction(quantum) * move / (1 << bits) for quantum, move in terms), Fraction(0)))
+    assert 0.8 * origin.radius < worst <= Fraction(origin.radius)

@@ -147,6 +147,7 @@ MORE: dict[str, Any] = {
     "flat box": mp.L2([(0, 1e6), (0, 1e-3)]),
     "far ball": mp.L2(center=[4e6, -4e6], radius=1),
     "many angles": mp.Angular(40),
+    "many angles, degrees": mp.Angular(40, angle_unit="degrees"),
     "products": mp.L2([(0, 1)] * 15 + [(1e6, 1e6 + 3)]),
     "products in a ball": mp.L2(center=[1e3] * 20, radius=1e-3),
     "tiny": mp.L1([(0, 1e-90), (1e9, 1e9)]),
@@ -393,6 +394,10 @@ TIGHT: dict[str, tuple[tuple[Any, Any, Any], Fraction]] = {
     "l1": ((LINE, ([0.0], [1.0]), [[0.0], [1.0]]), Fraction(98, 100)),
     "box": ((mp.L1([(0, 1)] * 5), ([0.0] * 5, [1.0] * 5), [[0.0] * 5]), Fraction(98, 100)),
     "angles": ((mp.Angular(3), ([1.0, 0, 0], [-1.0, 0, 0]), [[1.0, 0, 0]]), Fraction(98, 100)),
+    "degrees": (
+        (mp.Angular(3, angle_unit="degrees"), ([1.0, 0, 0], [-1.0, 0, 0]), [[1.0, 0, 0]]),
+        Fraction(98, 100),
+    ),
     "disc": (ball(2), Fraction(9, 10)),
     "ball, d = 10": (ball(10), Fraction(9, 10)),
     "products": (ball(20), Fraction(9, 10)),

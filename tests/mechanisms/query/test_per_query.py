@@ -39,6 +39,11 @@ LINE = mp.L1([(0, 1)])
 laws = pytest.mark.parametrize("law", LAWS)
 
 
+def _uniform_error(synopsis: mp.Synopsis) -> float:
+    """0 where there is none."""
+    return synopsis.error(0.9, uniform=True) if synopsis.statistic.has_uniform_error else 0.0
+
+
 def on_the_line(count: int) -> Queries:
     return Queries(np.linspace(0, 1, count)[:, None], LINE)
 
@@ -372,7 +377,7 @@ def cached_release(name: str) -> mp.Synopsis:
 def all_answers(synopsis: mp.Synopsis, points: Any) -> list[Any]:
     """All that a synopsis says about some points; floats that JSON gives back to the bit."""
     values = [synopsis.mean_distance(points, raw=raw).tolist() for raw in (False, True)]
-    return [*values, np.array(synopsis.interval(points)).tolist(), synopsis.error(), synopsis.error(0.9, uniform=True)]
+    return [*values, np.array(synopsis.interval(points)).tolist(), synopsis.error(), _uniform_error(synopsis)]
 
 
 @wide
@@ -410,7 +415,8 @@ for number, asked in enumerate(json.load(sys.stdin)):
     synopsis = mp.load(f"{sys.argv[1]}/{number}.milepost")
     values = [synopsis.mean_distance(asked, raw=raw).tolist() for raw in (False, True)]
     interval = [end.tolist() for end in synopsis.interval(asked)]
-    result.append([*values, interval, synopsis.error(), synopsis.error(0.9, uniform=True)])
+    uniform = synopsis.error(0.9, uniform=True) if synopsis.statistic.has_uniform_error else 0.0
+    result.append([*values, interval, synopsis.error(), uniform])
 print(json.dumps(result))
 """
     command = [sys.executable, "-c", code, str(tmp_path)]

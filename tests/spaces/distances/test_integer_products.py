@@ -29,6 +29,7 @@ SPACES: dict[str, Any] = {
     "far box": mp.L2([(1e6, 1e6 + 1)] * 20),
     "ball": mp.L2(center=[5] * 40, radius=2),
     "angles": mp.Angular(24),
+    "degrees": mp.Angular(24, angle_unit="degrees"),
 }
 spaces = pytest.mark.parametrize("name", SPACES)
 

@@ -30,8 +30,8 @@ SPACES: dict[str, Projected] = {
     "ball, d = 3": mp.L2(center=[0, 0, 0], radius=1),
     "line": mp.L2([(3, 7)]),
     "box, d = 10": mp.L2([(0, 1)] * 10, directions=80),
-    "ball, d = 64": mp.L2(center=[0] * 64, radius=1, directions=128),
-    "clipped ball": mp.L2(center=[0] * 20, radius=1, clip=0.5, directions=100),
+    "ball, d = 64": mp.L2(center=[0] * 64, radius=1, directions=512),
+    "clipped ball": mp.L2(center=[0] * 20, radius=1, clip=0.5, directions=160),
     "lp": mp.Lp(1.5, [(0, 1)] * 4, directions=200),
     "lp, d = 1": mp.Lp(1.3, [(0, 1)]),
 }
@@ -97,7 +97,7 @@ def test_no_pair_passes_the_reach(name: str, seed: int) -> None:
         assert embedded_distance <= Fraction(embedding.sensitivity_bound)
 
 
-@pytest.mark.parametrize("directions", [3, 7, 10, 11])
+@pytest.mark.parametrize("directions", [4, 8, 16, 32])
 def test_rounding_beyond_the_border_of_a_ball_is_allowed_for(directions: int) -> None:
     """A record in a disc whose integers lie outside of it; in whole numbers, products stay in their interval and reach.
 
@@ -123,13 +123,14 @@ def test_rounding_beyond_the_border_of_a_ball_is_allowed_for(directions: int) ->
         product = products(theta)[k]
         assert product <= half
         outside += product > math.ceil(ball * np.linalg.norm(theta) * (1 + 1e-9))
-    assert outside > directions / 2
+    assert outside >= directions / 2  # along an axis no record can be
 
 
 SEARCH_SPACES: dict[str, Projected | mp.L1] = {
     **SPACES,
-    "few directions": mp.L2(center=[0, 0], radius=1, directions=3),
-    "oblong": mp.L2([(0, 1), (0, 7)], directions=9),
+    "rotations in part": mp.L2(center=[0] * 20, radius=1, directions=64),
+    "few directions": mp.L2(center=[0, 0], radius=1, directions=2),
+    "oblong": mp.L2([(0, 1), (0, 7)], directions=8),
     "lp, d = 2": mp.Lp(1.2, [(0, 1), (-3, 3)]),
     "l1 with weights": mp.L1([(0, 1), (-5, 5)], weights=[3, 0.1]),
     "l1 with steps": mp.L1([(0, 12), (0, 1)], weights=[1, 7], step=[1, 0]),
@@ -160,7 +161,10 @@ def ends_of(space: Projected | mp.L1, generator: np.random.Generator, count: int
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SEARCH_SPACES)
 def test_no_pair_of_many_passes_the_reach(name: str) -> None:
-    """10⁵ pairs, the farthest again in rational arithmetic; some pair comes near, at most √(π/2) short in a ball."""
+    """10⁵ pairs, the farthest again in rational arithmetic; some pair comes near, at most √(π/2) short in a ball.
+
+    Rotations in part are not equally dense in all directions, and the bound is less sharp.
+    """
     space = SEARCH_SPACES[name]
     embedding = space.embedding
     generator = np.random.default_rng(0)
@@ -178,7 +182,8 @@ def test_no_pair_of_many_passes_the_reach(name: str) -> None:
         pairs = zip(embedding.quantum.tolist(), np.abs(left - right), strict=True)
         exact = sum(Fraction(t) * int(q) for t, q in pairs)
         assert max_distance * (1 - (1e-3 if bounded else 1e-6)) <= exact <= Fraction(embedding.sensitivity_bound)
-    assert max_distance >= (0.8 if bounded else 0.95) * embedding.sensitivity_bound
+    share = 0.6 if name == "rotations in part" else 0.8 if bounded else 0.95
+    assert max_distance >= share * embedding.sensitivity_bound
 
 
 @pytest.mark.parametrize(("name", "max_ratio"), [("disc", 1.3), ("square", 1.3), ("line", 1.001)])
@@ -190,7 +195,7 @@ def test_noise_is_near_that_of_a_single_query(name: str, max_ratio: float) -> No
 
 def test_the_sum_over_directions_is_exact_in_the_plane() -> None:
     """D equal angles: sup Σ|⟨θ, v⟩| = 1/sin(π/2D), reached in the middle between two directions' normals."""
-    for count in (3, 8, 64):
+    for count in (4, 8, 64):
         assert max_sum(sphere(2, count, 0)) == pytest.approx(1 / math.sin(math.pi / 2 / count), rel=1e-4)
 
 
@@ -239,11 +244,11 @@ def test_no_pair_deviates_more_than_even_directions_say(width: int, directions: 
 
 
 def test_more_directions_are_closer() -> None:
-    """In the plane the deviation falls as D², in high dimension as √D; Lemma 9 and Remark 7.1."""
+    """In the plane the deviation falls as D², for whole rotations as √D; Lemma 9 and Remark 7.1."""
     plane = [mp.L2(center=[0, 0], radius=1, directions=d).distortion().largest for d in (16, 32, 64)]
     assert plane[0] / plane[1] == pytest.approx(4, rel=0.1)
     assert plane[2] == pytest.approx((math.pi / 128) ** 2 / 3, rel=0.1)
-    high = [mp.L2(center=[0] * 16, radius=1, directions=d).distortion().likely for d in (64, 256, 1024)]
+    high = [mp.L2(center=[0] * 16, radius=1, directions=d).distortion().likely for d in (128, 512, 2048)]
     assert high[0] > high[1] > high[2]
     assert high[0] / high[2] == pytest.approx(4, rel=0.4)
 
@@ -261,7 +266,7 @@ def test_the_plan_balances_embedding_and_noise() -> None:
             assert choice.prediction.coordinates == choice.space.embedding.dimension
             numbers.append(choice.space.embedding.dimension)
             if n == 10**6:
-                others = [space.with_directions(count).embedding for count in (8, 16, 22, 32, 64, 181, 512)]
+                others = [space.with_directions(count).embedding for count in (8, 16, 32, 64, 128, 256, 512)]
                 best = min(
                     mechanism.predict(embedding, n, ProtectedChange(), guarantee).prediction.error
                     for embedding in others
@@ -269,8 +274,8 @@ def test_the_plan_balances_embedding_and_noise() -> None:
                 assert best * (1 - 1e-9) <= choice.prediction.error <= 1.02 * best
         assert numbers[0] < numbers[1]
     assert all(few < many for few, many in zip(counts["tangents"], counts["slopes"], strict=True))
-    fixed = mp.plan(mp.L2(center=[0, 0], radius=1, directions=24), n=10**4, epsilon=1, delta=1e-6)
-    assert {p.coordinates for p in fixed.predictions} == {24}
+    fixed = mp.plan(mp.L2(center=[0, 0], radius=1, directions=32), n=10**4, epsilon=1, delta=1e-6)
+    assert {p.coordinates for p in fixed.predictions} == {32}
 
 
 @pytest.mark.parametrize("max_distortion", [0.1, 0.01, 0.001, 0.0001])
@@ -289,7 +294,8 @@ def test_distortion_chooses_the_directions(max_distortion: float) -> None:
 def test_a_distortion_of_random_directions_is_the_likely_one() -> None:
     """Above three columns, and for Lp, 95 % of public pairs keep it; one column needs one direction."""
     for space in (mp.L2([(0, 1)] * 10, distortion=0.05), mp.Lp(1.5, [(0, 1)] * 3, distortion=0.05)):
-        assert space.embedding.relative_error == space.distortion().likely <= 0.05
+        assert space.embedding.relative_error <= 0.05
+        assert space.embedding.relative_error == pytest.approx(space.distortion().likely, rel=0.1)
         assert space.distortion().likely < space.distortion().largest
     assert mp.L2([(0, 1)], distortion=0.05).count == 1
     with pytest.raises(mp.MilepostError, match="share of distances"):
@@ -308,7 +314,7 @@ def test_spaces_are_equal_when_their_arguments_are() -> None:
 def test_the_length_factor() -> None:
     """c_1 = 1, c_2 = π/2, c_3 = 2."""
     assert [length_factor(d) for d in (1, 2, 3)] == pytest.approx([1, math.pi / 2, 2])
-    assert np.linalg.norm(sphere(7, 21, 3) / UNIT, axis=1) == pytest.approx(np.ones(21), abs=1e-4)
+    assert np.linalg.norm(sphere(7, 56, 3) / UNIT, axis=1) == pytest.approx(np.ones(56), abs=1e-4)
 
 
 def test_clipping_moves_distances_by_less_than_it_says() -> None:
@@ -421,3 +427,13 @@ def test_an_interval_covers_where_noise_drowns_the_answer(neighbors: str) -> Non
         synopsis = mp.release(table, space, epsilon=0.01, delta=1e-6, mechanism="slopes", neighbors=neighbors)
         low, high = synopsis.interval([0.0] * 10)
         assert low <= mp.exact_mean_distance(table, space, [0.0] * 10) <= high
+
+
+@pytest.mark.parametrize("height", np.linspace(0.1, 0.9, 12).tolist())
+def test_rounding_of_images_is_in_the_reach(height: float) -> None:
+    """Of opposite corners, whose images are rounded apart in about half of these boxes."""
+    space = mp.L2([(0, 1), (0, height)], directions=4)
+    embedding = space.embedding
+    left, right = space.quantize(space.read(farthest_pair(space)))
+    moves = zip(embedding.quantum.tolist(), np.abs(left - right).tolist(), strict=True)
+    assert sum(Fraction(quantum) * move for quantum, move in moves) <= Fraction(embedding.sensitivity_bound)

@@ -98,11 +98,7 @@ def test_no_size_of_blocks_changes_an_image_or_a_sketch(
 def test_rounding_is_that_of_rint(values: list[float]) -> None:
     """Ties to even; positions outside of the interval are moved to its ends."""
     embedding = Embedding(np.ones(1), np.zeros(1), np.ones(1), 1.0)
-
-    def positions(_: slice, out: FloatArray) -> None:
-        out[:] = values
-
-    images, packed = Rounding(embedding).apply(positions, slice(0, 1), len(values))
+    images, packed = Rounding(embedding).apply(np.array([values]), slice(0, 1))
     expected = np.clip(np.rint(values), 0, QUANTA)
     np.testing.assert_array_equal(images[0], expected)
     np.testing.assert_array_equal(packed[0] - RECORD, expected)
@@ -115,6 +111,44 @@ def test_packed_sums_hold_counts_and_sums(records: int, image: int) -> None:
     total = np.array([(int(RECORD) + image) * records % (1 << 64)], dtype=np.uint64)
     counts, sums = unpack_sums(total)
     assert (counts.tolist(), sums.tolist()) == ([records], [records * image])
+
+
+@pytest.mark.parametrize("numbers", [50, 1 << 17])
+@pytest.mark.parametrize("width", [64, 128])
+def test_records_that_are_scaled_down_are_counted_where_they_are(
+    width: int, numbers: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are counted at provisional positions first, which are then taken from the sums."""
+    space = mp.L2(center=[0.0] * width, radius=1, directions=2 * width)
+    farthest = space.thetas / np.linalg.norm(space.thetas, axis=1, keepdims=True)
+    farthest = np.sign(farthest[:width] @ farthest[:width].T) @ farthest[:width]  # far on all of a rotation
+    points = space.read(np.vstack([RANDOM.standard_normal((60, width)), space.thetas[:9], farthest[:20]]))
+    positions, others = space.provisional_positions(points)
+    space.all_positions(points, positions)
+    scaled = np.flatnonzero(space._scale_factors(space._integers(points)) < 1)
+    np.testing.assert_array_equal(others(), scaled)
+    assert 0 < len(scaled) < len(points)
+    images, group = space.quantize(points), np.arange(len(points)) % 3
+    small_blocks(monkeypatch, numbers, 100)
+    for extra in ((), (group,)):
+        sketch, expected = (Sketch(space.embedding.dimension, 3, 16) for _ in range(2))
+        sketch.add(RecordImages(space, points), *extra)
+        expected.add(images, *extra)
+        for left, right in zip(sketch.arrays, expected.arrays, strict=True):
+            np.testing.assert_array_equal(left, right)
+
+
+class Unscaled(mp.L2):
+    """A space with its own positions of records."""
+
+    def record_positions(self, points: FloatArray) -> quantization.CoordinatePositions:
+        return self._positions(self._integers(points))
+
+
+def test_a_subclass_with_its_own_positions_is_counted_by_them() -> None:
+    """Its base class must not take records for scaled ones."""
+    space = Unscaled(center=[0.0] * 64, radius=1, directions=128)
+    assert len(space.provisional_positions(space.read(space.thetas[:9]))[1]()) == 0
 
 
 class Shifted(mp.L1):

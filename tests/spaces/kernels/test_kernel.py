@@ -35,6 +35,7 @@ KERNELS: dict[str, Any] = {name: space for name, space in SPACES.items() if name
     "cap at the pole": mp.GreatCircle((90, 0), 2000),
     "city": mp.GreatCircle((52.5, 13.4), 40),
     "many angles": mp.Angular(50),
+    "degrees": mp.Angular(3, angle_unit="degrees"),
 }
 spaces = pytest.mark.parametrize("name", KERNELS)
 

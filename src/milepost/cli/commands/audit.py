@@ -12,7 +12,7 @@ from milepost.reporting.plotting import style
 
 MECHANISM = Option(
     str,
-    "Only this one: noise, sparse-vector, slopes, hats, gaussian, laplace, net, field, tangents or bounds.",
+    "One of these: noise, sparse-vector, slopes, hats, gaussian, laplace, net, field, tangents, bounds, ball, model.",
     section=None,
 )
 

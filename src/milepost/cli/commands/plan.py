@@ -30,6 +30,9 @@ def plan(
             "neighbors",
             "failure_probability",
             "accounting",
+            "ball_share",
+            "effort",
+            "model",
             n=replace(OPTIONS["n"], help="How many rows the table has.", default=REQUIRED),
             groups=replace(
                 OPTIONS["groups"], type=int, help="How many groups of about equal size the table has.", metavar=None

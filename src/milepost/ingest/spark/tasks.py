@@ -114,7 +114,7 @@ def add_partials(specs: Sequence[StatisticSpec[Any]], batches: Batches, partitio
 
 def versions() -> dict[str, str]:
     """Return the versions that must be the same everywhere, so that the integers are."""
-    return {name: _version(name) for name in ("milepost", "numpy")}
+    return {name: _version(name) for name in ("milepost", "numpy", "scipy")}
 
 
 def _version(name: str) -> str:

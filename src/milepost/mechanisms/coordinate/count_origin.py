@@ -11,7 +11,8 @@ from functools import cached_property
 
 import numpy as np
 
-from milepost._typing import IntArray
+from milepost._typing import FloatArray, IntArray
+from milepost.errors import MilepostError
 from milepost.spaces.embeddings.embedding import Embedding, round_up
 
 
@@ -48,3 +49,22 @@ class CountOrigin:
             return (cell_ends - block.origin(span // 2)).clip(0, 1 << bits)
 
         return block.select(marks_of_origin if self.central else halves, marks_of_origin)
+
+
+@dataclass(frozen=True)
+class AnchorOrigin:
+    """The mean marks of the embedding's anchor, from which counts start where answers are counted from it, too."""
+
+    embedding: Embedding
+
+    def marks(self, i: int, bits: int) -> IntArray:
+        """Return the marks on the cells of coordinate i that each record's are counted from: int64[cells]."""
+        shares = border_shares(self.embedding, i, bits)
+        return np.asarray(np.rint(np.cumsum(shares)[:-1] * (1 << bits)), dtype=np.int64)
+
+
+def border_shares(embedding: Embedding, i: int, bits: int) -> FloatArray:
+    """Return how the anchor weighs the cell borders of coordinate i: float64[cells + 1]."""
+    if embedding.anchor is None:
+        raise MilepostError("the embedding of this space has no anchor")
+    return embedding.anchor.shares(i, int(embedding.span[i]), bits)

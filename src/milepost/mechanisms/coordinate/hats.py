@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any, ClassVar
 
@@ -105,6 +105,10 @@ class HatsDesign(CurvesDesign):
         """The noise of each coordinate."""
         return _noises(self.embedding, self.n, self.epsilons, self.bits)
 
+    def take(self, indices: IntArray) -> "HatsDesign":
+        """Return the design of some of the coordinates, all of them numbers."""
+        return replace(super().take(indices), epsilons=[self.epsilons[i] for i in indices.tolist()])
+
     @property
     def noise_rms(self) -> float:
         """The root of the mean variance of an answer."""
@@ -171,7 +175,8 @@ class Hats(CoordinateMechanism):
             return 2 * float(public.spread[i] / epsilons[i] * faber_schauder.scales(levels)[0]) ** 2
 
         squares = math.fsum(block.select(square, lambda _: 0.0) for block in public.blocks)
-        error = min_mixture_quantile(FAILURE * (1 - MASS_SHARE)) * math.sqrt(squares) / n + public.bias
+        error = min_mixture_quantile(FAILURE * (1 - MASS_SHARE)) * math.sqrt(squares) / n
+        error += public.bias if public.rotations is None else public.fixed_error
         return min(error, public.sensitivity_bound)
 
 
@@ -255,7 +260,7 @@ def bits_of(embedding: Embedding, n: int, epsilons: list[float], groups: int | N
     """Return the cells' sizes, from the expected noise."""
     pairs = [(embedding.width(block), epsilons[block.start]) for block in embedding.blocks]
     single = math.sqrt(sum(2 * (width / epsilon) ** 2 for width, epsilon in pairs)) / n
-    return cell_bits(embedding, FINER * single, groups)
+    return cell_bits(embedding, FINER * single, n, groups)
 
 
 def _scales(bits: int, epsilon: float) -> FloatArray:

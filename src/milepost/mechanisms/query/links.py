@@ -58,8 +58,7 @@ def lengths_between(queries: Queries) -> IntArray:
     rows = max(1, BLOCK // count)
     for start in range(0, count, rows):
         part = slice(start, start + rows)
-        quanta = np.rint(queries.space.query_distances(points[part], points[start:]) * (QUANTA / queries.diameter))
-        result[part, start:] = np.maximum(np.fmin(quanta, QUANTA), 0) + more  # NaN becomes the diameter
+        result[part, start:] = queries.quantize(queries.space.query_distances(points[part], points[start:])) + more
     upper = np.triu(result, 1)
     return np.asarray(upper + upper.T + np.eye(count, dtype=np.int32))
 

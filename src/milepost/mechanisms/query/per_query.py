@@ -17,7 +17,7 @@ from milepost.mechanisms.query.links import round_scales
 from milepost.mechanisms.query.noisy_sums import NoisySums
 from milepost.mechanisms.totals import Total
 from milepost.privacy.guarantee import Guarantee
-from milepost.privacy.noise import ETA, gaussian_each, laplace_each
+from milepost.privacy.noise import gaussian_deviations, gaussian_each, laplace_each
 from milepost.privacy.protected_change import ProtectedChange
 from milepost.spaces.queries import Queries
 from milepost.statistics.distance_sums import DistanceSums
@@ -70,14 +70,14 @@ def _laplace_units(changes: Changes, change: ProtectedChange, guarantee: Guarant
 LAWS = {
     law.name: law
     for law in (
-        Law("gaussian", False, gaussian_each, lambda scales: np.hypot(scales, ETA), 0.0, 1 / 2, _gaussian_units),
+        Law("gaussian", False, gaussian_each, gaussian_deviations, 0.0, 1 / 2, _gaussian_units),
         Law("laplace", True, laplace_each, lambda scales: math.sqrt(2) * scales, 3.0, 1 / 3, _laplace_units),
     )
 }
 
 
 def middles(queries: Queries) -> IntArray:
-    """Return the middle of each query's range in quanta, from which a private number of distances is counted."""
+    """Return the middle of each query's range, in quanta: distances are counted from it where the total is private."""
     return np.asarray((queries.low + queries.high) // 2)
 
 
@@ -145,7 +145,7 @@ class PerQuery(QueryMechanism):
         return LAWS[self.name]
 
     def summands(self, queries: Queries, quanta: IntArray) -> IntArray:
-        """Return distances clipped to each query's range: noise covers changes of that size, whatever a space has."""
+        """Return distances clipped to each query's range: noise then covers every change, even if a range is wrong."""
         return np.clip(quanta, queries.low, queries.high)
 
     def check(self, change: ProtectedChange, guarantee: Guarantee) -> None:  # noqa: ARG002

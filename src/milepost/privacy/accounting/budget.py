@@ -14,12 +14,11 @@ from typing import Any
 from milepost._validation import did_you_mean
 from milepost.errors import MilepostError
 from milepost.privacy.gaussian_curve import epsilon_of_mu, mu_of, mu_of_pure
-from milepost.privacy.guarantee import ACCOUNTINGS, GAUSSIAN, PURE, ZCDP, Guarantee, epsilon_of, rho_of
+from milepost.privacy.guarantee import ACCOUNTINGS, GAUSSIAN, PURE, UNITS, ZCDP, Guarantee, epsilon_of, rho_of
 from milepost.storage.sqlite import MAX_INTEGER
 
 NANO = 10**9
 MAX_RHO = 1e3
-UNITS = {PURE: "ε", ZCDP: "ρ", GAUSSIAN: "μ²"}  # what each accounting adds up
 
 
 def exact_fraction(value: float) -> Fraction:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MAX_BARS = 30
+MANY_POINTS = 1000  # of which the centre is the best, at most
 COLORS = "GnBu"
 MAX_ASPECT = 4  # ratio of the sides beyond which a picture true to scale would be a strip
 
@@ -182,9 +183,16 @@ def _bars(
 
 
 def _center(synopsis: ReleasedData) -> Site:
-    """Return the centre with the uniform error, since it was chosen by its answer."""
-    (site,) = rank_sites(synopsis, [synopsis.center()])
-    return replace(site, error=synopsis.error(synopsis.confidence, uniform=True))
+    """Return the centre with the uniform error, since it was chosen by its answer.
+
+    Where there is none, the error is that of the best of many points.
+    """
+    center = synopsis.center()
+    (site,) = rank_sites(synopsis, [center])
+    if synopsis.statistic.has_uniform_error:
+        return replace(site, error=synopsis.error(synopsis.confidence, uniform=True))
+    low, high = synopsis.interval(center, 1 - (1 - synopsis.confidence) / MANY_POINTS)
+    return replace(site, error=max(high - site.mean_distance, site.mean_distance - low))
 
 
 def _title(synopsis: ReleasedData) -> str:

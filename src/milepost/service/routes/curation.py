@@ -81,6 +81,7 @@ def curation(state: ServiceState) -> APIRouter:
                 "delta": result.guarantee.delta,
                 "predictions": predictions,
                 "refused": {name: http_text(reason) for name, reason in result.refused.items()},
+                "ball": None if result.ball_note is None else http_text(result.ball_note),
             }
 
         return JSONResponse(await workers.run(predict))

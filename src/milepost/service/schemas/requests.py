@@ -72,7 +72,10 @@ class PlanRequest(ApiModel):
     neighbors: Literal["replace", "add-remove"] = "replace"
     groups: Count | None = None
     contributions: Count = 1
-    accounting: Literal["", "gaussian", "zcdp"] = ""
+    accounting: Literal["gaussian", "zcdp"] | None = None
+    ball_share: float | None = Field(None, gt=0, lt=0.5)
+    effort: Literal["faster", "balanced", "closer"] = "balanced"
+    model: bool | None = None
 
 
 class BudgetRequest(ApiModel):
@@ -139,6 +142,9 @@ class ReleaseRequest(CreateRequest):
     queries: Several[Point] | None = None
     groups: Line | None = None
     labels: Several[Label] = Field(default_factory=list)
+    ball_share: float | None = Field(None, gt=0, lt=0.5)
+    effort: Literal["faster", "balanced", "closer"] = "balanced"
+    model: bool | None = None
 
 
 class SessionRequest(CreateRequest):

@@ -248,12 +248,13 @@ class Prediction(ApiModel):
 
 
 class Plan(ApiModel):
-    """Predictions, the best first, and why other mechanisms are refused."""
+    """Predictions, the best first, and why other mechanisms are refused. ball: what a `ball_share` would find."""
 
     epsilon: float
     delta: float
     predictions: list[Prediction]
     refused: dict[str, str]
+    ball: str | None
 
 
 class JobStatus(ApiModel):

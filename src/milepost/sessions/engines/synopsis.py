@@ -32,7 +32,7 @@ class SynopsisEngine(Engine):
 
     def answer(self, positions: AnyArray) -> list[Step]:
         """Answer without a look at the data."""
-        statistic, embedded = self.synopsis.statistic, self.space.position(positions)
+        statistic, embedded = self.synopsis.statistic, self.synopsis.positions(positions)
         values, errors = statistic.values(embedded), statistic.half_widths(embedded, self.synopsis.confidence)
         answers = zip(positions, values.tolist(), np.minimum(errors, statistic.max_error).tolist(), strict=True)
         return [Step(self.key(position), value, error) for position, value, error in answers]

@@ -3,13 +3,14 @@
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import ClassVar, TypeVar
 
 import numpy as np
 
 from milepost._typing import FloatArray, IntArray
+from milepost.spaces.embeddings.anchor import Anchor
 from milepost.spaces.embeddings.coordinate_sums import as_column, columns_of, sum_coordinates
 
 QUANTUM_BITS = 24
@@ -136,6 +137,21 @@ class Embedding:
         Coordinates that change together, in order; by default every coordinate is that of a number.
     symmetric : bool
         Whether every point has a mirror image, as far on the other side of the middle in every coordinate.
+    rotations : array, optional
+        int64[D]: which of several independent random rotations each coordinate belongs to, 0, 1, … The mean over the
+        coordinates of one rotation is an unbiased estimate of the metric, so that their spread shows the error. None
+        where `relative_error` bounds it.
+    rotation_deviation : float
+        The standard deviation, over rotations, of the mean distance to the people of `rotation_tables`.
+    rotation_tables : str
+        The tables that errors of random directions are planned for, as text.
+    error_left : float
+        The share of the errors of random directions and of cells that a model of the table leaves, as planned; 1
+        without a model.
+    probes : callable, optional
+        Returns the positions of public points spread over the space, at which the spread of rotations is shown.
+    anchor : Anchor, optional
+        A public measure around the space, from which answers can be counted.
 
     Examples
     --------
@@ -156,6 +172,12 @@ class Embedding:
     images_per_record: int = 1
     blocks: tuple[Block, ...] = ()
     symmetric: bool = False
+    rotations: IntArray | None = None
+    rotation_deviation: float = 0.0
+    rotation_tables: str = "whose people are all at one place near the border, which have the largest error"
+    error_left: float = 1.0
+    probes: Callable[[], FloatArray] | None = None
+    anchor: Anchor | None = None
 
     def __post_init__(self) -> None:
         if not len(self.span):
@@ -202,11 +224,12 @@ class Embedding:
     @property
     def bias(self) -> float:
         """The largest error of a mean embedded distance: rounding of records, the embedding, clipping."""
-        return (
-            float(np.sum(self.quantum)) / 2 * (1 + 1e-6)
-            + self.relative_error * self.sensitivity_bound
-            + self.clipping_error
-        )
+        return self.fixed_error + self.relative_error * self.sensitivity_bound
+
+    @cached_property
+    def fixed_error(self) -> float:
+        """The part of `bias` that more directions do not reduce, and that rotations share: rounding and clipping."""
+        return float(np.sum(self.quantum)) / 2 * (1 + 1e-6) + self.clipping_error
 
     def range(self, positions: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the smallest and the largest mean distance that any table could have at positions float64[k, D]."""
@@ -297,6 +320,13 @@ class Embedding:
         numbers = [i for block in self.blocks for i in block.select(lambda i: [i], lambda _: no_coordinates)]
         widths = [block.select(lambda _: 0.0, self.width) for block in self.blocks]
         return slice(None) if len(numbers) == self.dimension else numbers, math.fsum(widths)
+
+    def take(self, indices: IntArray) -> "Embedding":
+        """Return some of the embedding coordinates, all of them numbers, with everything else as it is."""
+        arrays = {name: getattr(self, name)[indices] for name in ("weight", "low", "high", "span", "step")}
+        rotations = None if self.rotations is None else self.rotations[indices]
+        anchor = None if self.anchor is None else self.anchor.take(indices)
+        return replace(self, **arrays, blocks=(), rotations=rotations, anchor=anchor)
 
     def coordinate(self, i: int) -> "Embedding":
         """Return embedding coordinate i as a separate embedding."""

@@ -20,10 +20,12 @@ from milepost.errors import MilepostError
 from milepost.spaces.bounds_provenance import BoundsProvenance
 from milepost.spaces.box import Box
 from milepost.spaces.distances.tiles import Tile, gather, sum_over_columns
-from milepost.spaces.embeddings.directions import DIRECTION_BITS, MAX_DIRECTIONS, UNIT, max_sum, mean_range
+from milepost.spaces.embeddings.anchor import Anchor
+from milepost.spaces.embeddings.directions import DIRECTION_BITS, MAX_DIRECTIONS, SEED_MARK, UNIT, max_sum, mean_range
 from milepost.spaces.embeddings.embedding import QUANTA, Distortion, Embedding
 from milepost.spaces.embeddings.quantization import CACHE_NUMBERS, CoordinatePositions
 from milepost.spaces.embeddings.stacked_products import multiply_columns
+from milepost.spaces.embeddings.thread_blocks import scratch_array
 from milepost.spaces.fields import NUMBER, SpaceField
 from milepost.spaces.kernels.kernel import Kernel
 from milepost.spaces.numeric import named_pairs, unit_of
@@ -39,6 +41,10 @@ CLIP = SpaceField("clip", NUMBER, "The share of each projection's interval that 
 MAX_CORNERS = 1 << 12  # of a box, up to which its sensitivity bound is computed at the corners
 MAX_CACHED_NUMBERS = 1 << 21  # of public pairs that stay in memory: 16 MB
 MIN_WIDTH = 2.0**-10  # of an embedding interval, as a share of the widest
+MAX_DEVIATIONS = 5.0  # standard deviations of a random projection of the farthest record, at which intervals end
+LIKELY = 1.96  # standard deviations that 95 % of distances keep
+ONE_PLACE = 0.625  # diameters: errors of random directions are planned for people at one place so far away
+PROBES = 64  # public points at which the spread of rotations is shown
 
 
 P = TypeVar("P", bound="Projected")
@@ -94,7 +100,7 @@ class Projected(Box):
             "low": tuple(low for low, _ in pairs),
             "high": tuple(high for _, high in pairs),
             "radius": None if bounds is not None else float(radius),
-            "directions": 1 if width == 1 else directions,
+            "directions": None if directions is None and width > 1 else self._round_directions(width, directions or 1),
             "clip": float(clip),
             "random_state": random_state,
             "distance_unit": unit_of(distance_unit),
@@ -132,7 +138,7 @@ class Projected(Box):
         """Return the same space with another number of directions."""
         result = object.__new__(type(self))
         fields = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        for name, value in (fields | {"directions": count}).items():
+        for name, value in (fields | {"directions": self._round_directions(self.width, count)}).items():
             object.__setattr__(result, name, value)
         return result
 
@@ -140,15 +146,26 @@ class Projected(Box):
         """Return spaces with few to many directions, or the space alone where their number was given."""
         return (self,) if self.directions is not None else variants(self)
 
+    def larger_variants(self, max_coordinates: int | None = None) -> Sequence[Self]:
+        """Return spaces with more directions than the default."""
+        limit = self.max_directions if max_coordinates is None else min(max_coordinates, self.max_directions)
+        return () if self.directions is not None else more_variants(self, limit)
+
     # what a subclass adds
 
     min_directions: ClassVar[int]  # to choose from
-    even_widths: ClassVar[tuple[int, ...]] = ()  # numbers of columns for which directions are evenly spaced
 
     @property
-    def _nested_directions(self) -> bool:
-        """Whether the directions of a smaller number are the first of a larger one."""
-        return False
+    def max_directions(self) -> int:
+        """The largest number of directions to choose from."""
+        return MAX_DIRECTIONS
+
+    even_widths: ClassVar[tuple[int, ...]] = ()  # numbers of columns for which directions are evenly spaced
+
+    @staticmethod
+    def _round_directions(width: int, count: int) -> int:
+        """Return the number of directions that stands for another one, as the subclass rounds it."""
+        return 1 if width == 1 else count
 
     @staticmethod
     @abstractmethod
@@ -232,22 +249,42 @@ class Projected(Box):
         return np.column_stack([self.thetas, self._halves])
 
     @cached_property
+    def _max_length(self) -> float:
+        """At least the Euclidean length of a record in integers."""
+        if self.radius is None:
+            return float(np.linalg.norm(self._corner)) * (1 + 1e-9)
+        return (1 << self._bits) + math.sqrt(self.width)
+
+    @cached_property
     def _halves(self) -> FloatArray:
         """Half-widths of the embedding intervals in integer products, whole numbers."""
+        lengths = np.linalg.norm(self.thetas.astype(np.float64), axis=1) * (1 + 1e-9)
         if self.radius is None:
             halves = np.abs(self.thetas).astype(np.float64) @ self._corner
         else:
-            max_length = (1 << self._bits) + math.sqrt(self.width)
-            halves = max_length * np.linalg.norm(self.thetas.astype(np.float64), axis=1) * (1 + 1e-9)
+            halves = self._max_length * lengths
         # a direction across which records hardly move would otherwise take noise beyond 64 bits, or have no interval
-        result: FloatArray = np.ceil(np.maximum(halves, MIN_WIDTH * halves.max()) * self.clip)
+        halves = np.maximum(halves, MIN_WIDTH * halves.max()) * self.clip
+        if self._limits_intervals:
+            halves = np.minimum(halves, self._max_length * lengths * (MAX_DEVIATIONS / math.sqrt(self.width)))
+        result: FloatArray = np.ceil(halves)
         return result
+
+    @property
+    def _limits_intervals(self) -> bool:
+        """Whether intervals end where random projections of records hardly ever are."""
+        return False
+
+    @cached_property
+    def _length_unit(self) -> float:
+        """The length that the whole number 1 stands for."""
+        return self._scale / (1 << self._bits)
 
     @cached_property
     def embedding(self) -> Embedding:
         """One embedding coordinate per direction, each with weight factor/D."""
         thetas, halves = self.thetas, self._halves
-        unit = self._scale / (1 << self._bits) / UNIT  # an integer product of 1
+        unit = self._length_unit / UNIT  # an integer product of 1
         weight = np.full(len(thetas), self.factor / len(thetas))
         ends = halves * unit
         total = float(np.sum(weight * 2 * ends))
@@ -255,12 +292,59 @@ class Projected(Box):
         bound = self._product_bound() * unit * float(weight[0]) + total / QUANTA
         bound = min(bound, total) * (1 + 1e-9)
         clipping_error = self._clipping_error(unit * float(weight[0]))
-        return Embedding(weight, -ends, ends, bound, self._relative_error, clipping_error, symmetric=True)
+        rotations = self._rotations
+        return Embedding(
+            weight,
+            -ends,
+            ends,
+            bound,
+            self._relative_error,
+            clipping_error,
+            symmetric=True,
+            rotations=rotations,
+            rotation_deviation=0.0 if rotations is None else self._pair_deviation * ONE_PLACE * self.diameter,
+            probes=None if rotations is None else self._probes,
+            anchor=self._anchor(weight, ends, bound),
+        )
+
+    @cached_property
+    def _rotations(self) -> IntArray | None:
+        """The independent random rotation of each direction; None for even directions."""
+        return None
+
+    @cached_property
+    def _pair_deviation(self) -> float:
+        """The standard deviation of an embedded distance over rotations, as a share of the distance."""
+        return self._relative_error / LIKELY
+
+    def _probes(self) -> FloatArray:
+        return self.position(self.probe_points())
+
+    def probe_points(self) -> FloatArray:
+        """Return the middle of the space, and public points spread over it."""
+        generator = np.random.default_rng([self.random_state, self.width, SEED_MARK])
+        half = (np.asarray(self.high) - np.asarray(self.low)) / 2
+        points = self.center + half * generator.uniform(-1, 1, (PROBES - 1, self.width))
+        return np.vstack([self.center, self._move_inside(points)])
+
+    @property
+    def enclosing_ball(self) -> tuple[FloatArray, float]:
+        """The ball itself, or the smallest one around the box."""
+        if self.radius is not None:
+            return self.center, self.radius
+        return self.center, float(np.linalg.norm(np.asarray(self.high) - np.asarray(self.low))) / 2
+
+    def _move_inside(self, points: FloatArray) -> FloatArray:
+        return points if self.radius is None else self._into_ball(points)
+
+    def _anchor(self, weight: FloatArray, ends: FloatArray, bound: float) -> Anchor | None:  # noqa: ARG002
+        """Return a measure around the space, from which answers can be counted, where there is a good one."""
+        return None
 
     def _product_bound(self) -> float:
         """Return an upper bound on Σ|⟨Θ_k, X − X′⟩| over pairs, in integer products."""
         if self.radius is not None:
-            return max_sum(self.thetas) * UNIT * 2 * ((1 << self._bits) + math.sqrt(self.width))
+            return max_sum(self.thetas) * UNIT * 2 * self._max_length
         columns = np.flatnonzero(self._corner)  # in which records differ
         if 1 << max(0, len(columns) - 1) <= MAX_CORNERS:  # a convex function is largest at a corner
             signs = np.array(list(itertools.product([1.0], *[[-1.0, 1.0]] * (len(columns) - 1))))
@@ -332,17 +416,31 @@ class Projected(Box):
 
     def position(self, queries: AnyArray) -> FloatArray:
         """Return embedding positions in quanta, unrounded and unclipped, from exact integer products."""
-        return self.all_positions(queries)
+        return self.all_positions(queries, self._positions(self._integers(queries)))
 
     def record_positions(self, points: AnyArray) -> CoordinatePositions:
-        """Return a function for positions of records or queries at some directions, from exact integer products."""
+        """Return a function for positions of records at some directions, from exact integer products."""
+        return self._positions(self._integers(points))
+
+    def _integers(self, points: AnyArray) -> FloatArray:
+        """Return the integers that stand for points, and a last column of ones: float64[n, columns + 1]."""
         integers = np.ones((len(points), self.width + 1), order="F")
         self._to_integers(points, out=integers[:, :-1])
-        scale = (QUANTA / (2 * self._halves))[:, None]
+        return integers
+
+    def _positions(self, integers: FloatArray, sums: FloatArray | None = None) -> CoordinatePositions:
+        """Return a function for the positions of points in integers. sums: to which it adds Σ|⟨Θ_k, X⟩| of each."""
+        scale, halves = (QUANTA / (2 * self._halves))[:, None], self._halves[:, None]
 
         def positions(coordinates: slice, out: FloatArray) -> None:
             multiply_columns(self._directions[coordinates], integers.T, out)
-            out *= scale[coordinates]
+            scales, middles = scale[coordinates], halves[coordinates]
+            count = max(1, CACHE_NUMBERS // max(1, out.shape[1]))
+            for some in (slice(start, start + count) for start in range(0, len(out), count)):
+                if sums is not None:
+                    away = np.subtract(out[some], middles[some], out=scratch_array("products", out[some].shape))
+                    np.add(sums, np.abs(away, out=away).sum(axis=0), out=sums)
+                out[some] *= scales[some]
 
         return positions
 
@@ -402,19 +500,16 @@ def _pair_lengths(space: Projected, pairs: int) -> FloatArray:
 def _direction_sums(space: Projected, pairs: int) -> FloatArray:
     """Return Σ|⟨θ, v⟩| over a space's directions for each difference v of `_public_pairs`.
 
-    Where the directions of a smaller number are the first of a larger one, only the others are added.
+    The directions of a smaller number are the first of a larger one, so only the others are added.
     """
-    thetas, result = space.thetas, np.zeros(pairs)
-    smaller = [count for count in space.counts(space.count) if count < space.count] if space._nested_directions else []
-    if smaller:
-        part = space.with_directions(smaller[-1])
-        thetas, result = thetas[len(part.thetas) :], _direction_sums(part, pairs).copy()
-    if len(thetas):
-        vectors, units = space._public_pairs(pairs), thetas.astype(np.float64).T / UNIT
-        rows = max(1, CACHE_NUMBERS // len(thetas))
-        for start in range(0, pairs, rows):
-            products = vectors[start : start + rows] @ units
-            result[start : start + rows] += np.abs(products, out=products).sum(axis=1)
+    smaller = [count for count in space.counts(space.count) if count < space.count]
+    result = _direction_sums(space.with_directions(smaller[-1]), pairs).copy() if smaller else np.zeros(pairs)
+    thetas = space.thetas[smaller[-1] if smaller else 0 :]
+    vectors, units = space._public_pairs(pairs), thetas.astype(np.float64).T / UNIT
+    rows = max(1, CACHE_NUMBERS // len(thetas))
+    for start in range(0, pairs, rows):
+        products = vectors[start : start + rows] @ units
+        result[start : start + rows] += np.abs(products, out=products).sum(axis=1)
     return result
 
 
@@ -422,6 +517,13 @@ def _direction_sums(space: Projected, pairs: int) -> FloatArray:
 def variants(space: P) -> tuple[P, ...]:
     """Return a space with each number of directions to choose from; cached, since measuring distortion is slow."""
     return tuple(space.with_directions(count) for count in space.counts(space.default_directions(space.width)))
+
+
+@lru_cache(maxsize=16)
+def more_variants(space: P, max_count: int) -> tuple[P, ...]:
+    """Return a space with each larger number of directions, up to about `max_count`."""
+    default = space.default_directions(space.width)
+    return tuple(space.with_directions(count) for count in space.counts(max_count) if count > default)
 
 
 def _named_center(center: Any) -> tuple[tuple[str, ...] | None, list[float]]:

@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
-from typing import ClassVar, TypeAlias
+from typing import ClassVar, TypeAlias, TypeGuard
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from milepost.spaces.embeddings.thread_blocks import block_numbers, scratch_arra
 CACHE_NUMBERS = 1 << 17  # float64 numbers that fit the cache
 CACHE_ROWS = 1 << 15  # records whose positions fit the cache for a few coordinates
 MIN_PRODUCT_ROWS, MAX_PRODUCT_ROWS = 1 << 10, 1 << 13  # the same for positions from matrix products
+PRODUCT_PARTS = 8  # a product that starts threads computes this many times the numbers that fit the cache
 SUM_BITS = 43  # of a sum of images that is packed into 64 bits with their number
 # A float of this size has no fraction, so that adding it rounds to the nearest whole number, ties to even, as np.rint
 # does. The bits of the result, as an unsigned number, are RECORD + q: the low half is q, and a sum of them modulo 2⁶⁴
@@ -30,6 +31,8 @@ MAX_PACKED = (1 << (SUM_BITS - QUANTUM_BITS)) - 1  # records whose images, up to
 CoordinatePositions: TypeAlias = Callable[[slice, FloatArray], None]
 # coordinates; the images of records there, int32[coordinates, n]; and RECORD + images, uint64[coordinates, n]
 ImagePart: TypeAlias = tuple[slice, ImageArray, AnyArray]
+# indices of the records, None for all; and their images, with what to add to packed sums
+PackedPart: TypeAlias = tuple[IntArray | None, ImagePart]
 
 
 def product_rows(width: int) -> int:
@@ -63,10 +66,22 @@ class CoordinateSpace(Space):
         embedding has a clipping error.
         """
 
-    def all_positions(self, points: AnyArray) -> FloatArray:
-        """Return unrounded positions at all coordinates: float64[n, D], with contiguous columns."""
+    def provisional_positions(self, points: FloatArray) -> tuple[CoordinatePositions, Callable[[], IntArray]]:
+        """Return a function for positions that nearly all records have, and one for the indices of the other records.
+
+        The second is called when the positions at all coordinates have been written, once each. A space whose records
+        have a property of all their positions together need not compute these twice.
+        """
+        return self.record_positions(points), lambda: np.empty(0, dtype=np.int64)
+
+    def all_positions(self, points: AnyArray, positions: CoordinatePositions | None = None) -> FloatArray:
+        """Return unrounded positions at all coordinates: float64[n, D], with contiguous columns.
+
+        positions: those of the points; by default the positions that records have there.
+        """
         result = np.empty((self.embedding.dimension, len(points)))
-        self.record_positions(points)(slice(0, len(result)), result)
+        write = self.record_positions(points) if positions is None else positions
+        write(slice(0, len(result)), result)
         return result.T
 
     def quantize(self, points: FloatArray) -> ImageArray:
@@ -75,7 +90,7 @@ class CoordinateSpace(Space):
         count = self.block_rows
         for start in range(0, len(points), count):
             rows = slice(start, start + count)
-            for coordinates, quanta, _ in _coordinate_parts(self, points[rows]):
+            for coordinates, quanta, _ in _coordinate_parts(self, points[rows], self.record_positions(points[rows])):
                 result[rows, coordinates] = quanta.T
         return result
 
@@ -88,20 +103,52 @@ def unpack_sums(packed: AnyArray) -> tuple[IntArray, IntArray]:
 
 def image_parts(space: Space, points: FloatArray) -> Iterator[ImagePart]:
     """Yield the images of records, some coordinates at a time; the next part may overwrite the arrays of this one."""
-    # a subclass that has its own `quantize` does not mean the positions of its base class
-    if isinstance(space, CoordinateSpace) and type(space).quantize is CoordinateSpace.quantize:
-        yield from _coordinate_parts(space, points)
+    if _has_positions(space):
+        yield from _coordinate_parts(space, points, space.record_positions(points))
     else:
         yield array_part(space.quantize(points))
 
 
-def _coordinate_parts(space: CoordinateSpace, points: FloatArray) -> Iterator[ImagePart]:
-    """Yield the images of records, rounded from their positions, as many coordinates at a time as fit the cache."""
-    positions, rounding = space.record_positions(points), Rounding(space.embedding)
-    count, dimension = max(1, block_numbers(CACHE_NUMBERS) // max(1, len(points))), space.embedding.dimension
-    for start in range(0, dimension, count):
-        coordinates = slice(start, min(start + count, dimension))
-        yield coordinates, *rounding.apply(positions, coordinates, len(points))
+def packed_parts(space: Space, points: FloatArray) -> Iterator[PackedPart]:
+    """Yield parts as `image_parts` does, for sums of RECORD + images modulo 2⁶⁴, from which images can be taken again.
+
+    Records that turn out to have other positions than the provisional ones are yielded twice more: with the negative of
+    what was added, and with their images. All are whole numbers, so that the sums are those of the images.
+    """
+    if not _has_positions(space):
+        yield None, array_part(space.quantize(points))
+        return
+    positions, others = space.provisional_positions(points)
+    for part in _coordinate_parts(space, points, positions):
+        yield None, part
+    records = others()
+    if len(records):
+        some = points[records]
+        for coordinates, images, packed in _coordinate_parts(space, some, space.provisional_positions(some)[0]):
+            yield records, (coordinates, images, np.negative(packed, out=packed))
+        for part in _coordinate_parts(space, some, space.record_positions(some)):
+            yield records, part
+
+
+def _has_positions(space: Space) -> TypeGuard[CoordinateSpace]:
+    """Return whether images are rounded positions; a subclass with its own `quantize` does not mean its base's."""
+    return isinstance(space, CoordinateSpace) and type(space).quantize is CoordinateSpace.quantize
+
+
+def _coordinate_parts(
+    space: CoordinateSpace, points: FloatArray, positions: CoordinatePositions
+) -> Iterator[ImagePart]:
+    """Yield the images of records, rounded from positions, as many coordinates at a time as fit the cache."""
+    rounding, dimension = Rounding(space.embedding), space.embedding.dimension
+    count = max(1, block_numbers(CACHE_NUMBERS) // max(1, len(points)))
+    at_once = count * (PRODUCT_PARTS if space.uses_all_processors else 1)
+    for first in range(0, dimension, at_once):
+        last = min(first + at_once, dimension)
+        values = scratch_array("positions", (last - first, len(points)))
+        positions(slice(first, last), values)
+        for start in range(first, last, count):
+            coordinates = slice(start, min(start + count, last))
+            yield coordinates, *rounding.apply(values[start - first : coordinates.stop - first], coordinates)
 
 
 def array_part(quanta: AnyArray) -> ImagePart:
@@ -121,24 +168,14 @@ class Rounding:
         # otherwise positions are inside, up to rounding
         self._always_clip = embedding.clipping_error > 0 or bool((embedding.span // embedding.step < QUANTA).any())
 
-    def apply(self, positions: CoordinatePositions, coordinates: slice, n: int) -> tuple[ImageArray, AnyArray]:
-        """Return the images of n records at coordinates, and RECORD + images, in arrays that are used again.
+    def apply(self, values: FloatArray, coordinates: slice) -> tuple[ImageArray, AnyArray]:
+        """Return the images of records from their positions at coordinates, and RECORD + images, which replace values.
 
-        Positions that are inside up to rounding need no clipping; if one is outside, all are computed again.
+        Positions that are inside up to rounding need no clipping; all are clipped if one is outside.
         """
-        values = scratch_array("positions", (coordinates.stop - coordinates.start, n))
-        positions(coordinates, values)
-        images, packed = self._round(values, coordinates, clip=self._always_clip)
-        if not self._always_clip and int(images.view(np.uint32).max(initial=0)) > QUANTA:
-            positions(coordinates, values)
-            return self._round(values, coordinates, clip=True)
-        return images, packed
-
-    def _round(self, values: FloatArray, coordinates: slice, *, clip: bool) -> tuple[ImageArray, AnyArray]:
-        """Round values in place."""
         if self._step is not None:
             values /= self._step[coordinates]
-        if clip:
+        if self._always_clip:
             np.clip(values, 0, self._max_step[coordinates], out=values)
         values += ROUNDER
         packed, images = values.view(np.uint64), scratch_array("images", values.shape, np.int32)
@@ -147,4 +184,7 @@ class Rounding:
             packed *= self._step[coordinates]
             packed += RECORD
         np.copyto(images, packed, casting="unsafe")  # the low half of RECORD is 0
+        if not self._always_clip and int(images.view(np.uint32).max(initial=0)) > QUANTA:  # no coordinate has steps
+            np.clip(values, ROUNDER, ROUNDER + QUANTA, out=values)
+            np.copyto(images, packed, casting="unsafe")
         return images, packed
