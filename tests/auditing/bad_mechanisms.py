@@ -29,7 +29,7 @@ from milepost.mechanisms.query.cholesky import CholeskyFactor
 from milepost.mechanisms.query.field import FRACTION_BITS, Field, Innovations
 from milepost.mechanisms.query.links import Links
 from milepost.mechanisms.query.net import Net
-from milepost.mechanisms.table_model import SHARES, STEPS, noisy_moments, noisy_step
+from milepost.mechanisms.table_model import GROUP_SHARE, SHARES, STEPS, noisy_group_weights, noisy_moments, noisy_step
 from milepost.pipeline.find_bounds import Scales
 from milepost.pipeline.private_ball import CENTER_SHARE, COMPARISONS, BallScales, grid_center, grid_of
 from milepost.privacy.guarantee import Guarantee
@@ -374,6 +374,18 @@ def forgotten_cluster() -> KnownCase:
     runs = [partial(noisy_step, side.cluster_sums(clusters), clusters, wrong) for side in pair]
     claim = Gaussian(guarantee.with_share(SHARES["clusters"] / STEPS).mu)
     return case_from_traces("model", "a row that changes its cluster, counted once", claim, *runs)
+
+
+def forgotten_group() -> KnownCase:
+    """Noise on the counts of groups for a row that leaves a group, and that enters no other one."""
+    guarantee, grid = Guarantee(7.0, 1e-6), model_grid(bounds_search.DISC)
+    scale = bounds_search.model_scales(guarantee, "replace", groups=2).groups
+    assert scale is not None
+    clusters = Clusters(grid, np.eye(2, dtype=np.int64) << BASIS_BITS, np.zeros((1, 2), dtype=np.int64), MODEL_STEPS)
+    counts = [bounds_search.ModelTable(((1.0, 0.0),), group).cluster_counts(clusters) for group in (0, 1)]
+    runs = [partial(noisy_group_weights, side, scale / math.sqrt(2), np.ones(1)) for side in counts]
+    claim = Gaussian(guarantee.with_share(GROUP_SHARE).mu)
+    return case_from_traces("model", "a row that changes its group, counted once", claim, *runs)
 
 
 # --- the choice of coordinate ---------------------------------------------------------------------------------------

@@ -19,6 +19,7 @@ from milepost.ingest.row_attributes import RowColumns
 from milepost.ingest.table import Table
 from milepost.mechanisms.coordinate.slopes import Slopes
 from milepost.mechanisms.table_model import (
+    GROUP_SHARE,
     MAX_AXES,
     MAX_COMPONENTS,
     SHARES,
@@ -26,6 +27,7 @@ from milepost.mechanisms.table_model import (
     ModelScales,
     fit_model,
     noisy_covariances,
+    noisy_group_weights,
     noisy_moments,
     noisy_products,
     noisy_step,
@@ -134,8 +136,50 @@ class TestSteps:
         spent = cost(lambda: step_of(name, left, scales), lambda: step_of(name, right, scales))
         assert 0 < spent <= Fraction(USUAL.budget) * Fraction(SHARES[name])
 
+    @pytest.mark.parametrize("rows", CHANGES)
+    @pytest.mark.parametrize(
+        ("left", "right", "share"),
+        [((X, "a"), (X, "b"), 1.0), ((X, "a"), (Y, "a"), 1.0), ((X, "a"), (Y, "b"), 1.0), ((X, "a"), None, 0.5)],
+        ids=["another group", "another cluster", "both", "no group"],
+    )
+    def test_the_counts_of_groups_cost_their_share_at_most(
+        self, left: Any, right: Any, share: float, rows: str
+    ) -> None:
+        """All rows of a person in one group and cluster, and then in another one or in none."""
+        change = ProtectedChange(groups=2, **CHANGES[rows])  # type: ignore[arg-type]
+        scales = ModelScales.of(USUAL, change, GRID, 1000)
+        assert scales.groups is not None
+        clusters = Clusters(GRID, np.eye(2, dtype=np.int64) << BASIS_BITS, np.array([[HALF, 0], [0, HALF]]), HALF)
+
+        def counts(mover: Any) -> Callable[[], object]:
+            place, group = (X, "neither") if mover is None else mover
+            count = change.contributions
+            roles = RowColumns(
+                groups=["a", "b", *[group] * count],
+                labels=["a", "b"],
+                privacy_unit=None if change.privacy_unit is None else [1, 2, *[3] * count],
+                contributions=count,
+                row_weights=None if change.max_row_weight is None else [8.0] * (count + 2),
+                max_row_weight=change.max_row_weight,
+            )
+            table = Table(np.array([*SIDES, *[place] * count]), DISC, change, row_columns=roles)
+            return lambda: noisy_group_weights(table.cluster_counts(clusters), float(scales.groups or 0), np.ones(2))
+
+        spent, budget = cost(counts(left), counts(right)), Fraction(USUAL.budget) * Fraction(GROUP_SHARE)
+        assert spent <= share * budget + budget / 10**9
+        assert Fraction(99, 100) * Fraction(share) * budget <= spent <= budget
+
     def test_shares_are_of_one_budget(self) -> None:
         assert sum(map(Fraction, SHARES.values())) <= 1 + Fraction(1, 10**15)
+
+    def test_groups_take_their_share_from_all_others(self) -> None:
+        alone, grouped = (
+            ModelScales.of(USUAL, ProtectedChange("add-remove", groups=groups), GRID, 10**6) for groups in (None, 3)
+        )
+        assert alone.groups is None
+        for name in SHARES:
+            ratio = getattr(alone, name) / getattr(grouped, name)
+            assert ratio**2 <= (1 - GROUP_SHARE) * (1 + 1e-9)
 
     def test_the_budget_of_groups_is_that_of_their_rows_together(self) -> None:
         """Who leaves all groups removes a row, so that the total is not public."""
@@ -297,8 +341,9 @@ class TestRelease:
             ({"neighbors": "add-remove", "n": 301}, [0], []),
             ({"contributions": 2, "n": 301}, [0, 0, 0], [1, 1]),
             ({"max_row_weight": 8.0, "n": 602}, [0], [1]),
+            ({"labels": ["a", "b"], "n": 301}, [0], [1]),
         ],
-        ids=["replace", "add-remove", "two rows", "weights"],
+        ids=["replace", "add-remove", "two rows", "weights", "groups"],
     )
     def test_model_and_release_together_cost_no_more_than_the_guarantee(
         self, options: dict[str, Any], left: list[int], right: list[int]
@@ -312,6 +357,8 @@ class TestRelease:
                 extra["privacy_unit"] = [*range(300), *[-1] * len(places)]
             if "max_row_weight" in options:
                 extra["row_weights"] = [8.0] * (300 + len(places))
+            if "labels" in options:
+                extra["groups"] = [*["a", "b"] * 150, *["ab"[place] for place in places]]
             with script.replacing_noise(), warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 synopsis = mp.release(
@@ -324,6 +371,6 @@ class TestRelease:
         assert files[0] == files[1]
         budget = Fraction(synopsis.guarantee.budget)
         assert 0.2 < first.cost(scripts[1], "gaussian") / budget <= 1
-        model = first.draws[: 3 + STEPS + 2]
+        model = first.draws[: 3 + STEPS + 2 + ("labels" in options)]
         spent = sum((a.cost(b, "gaussian") for a, b in zip(model, scripts[1].draws, strict=False)), Fraction(0))
         assert 0.8 * MODEL_SHARE < spent / budget <= MODEL_SHARE

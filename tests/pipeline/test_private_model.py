@@ -28,14 +28,13 @@ def clusters(count: int, width: int = 8) -> FloatArray:
     ("space", "n", "change", "guarantee"),
     [
         (BALL, 100_000, ProtectedChange(), mp.Guarantee(1)),
-        (BALL, 100_000, ProtectedChange(groups=3), GUARANTEE),
         (BALL, 200, ProtectedChange(), GUARANTEE),
         (mp.L2(center=[0] * 3, radius=1), 100_000, ProtectedChange(), GUARANTEE),
         (mp.L1([(0, 1)] * 8), 100_000, ProtectedChange(), GUARANTEE),
         (mp.GreatCircle((52.5, 13.4), 40), 100_000, ProtectedChange(), GUARANTEE),
         (mp.L2(center=[0] * 2000, radius=1, directions=2000), 100_000, ProtectedChange(), GUARANTEE),
     ],
-    ids=["pure ε", "groups", "few rows", "even directions", "exact embedding", "no vectors", "too wide"],
+    ids=["pure ε", "few rows", "even directions", "exact embedding", "no vectors", "too wide"],
 )
 def test_there_is_no_model_where_it_cannot_help(
     space: Any, n: int, change: ProtectedChange, guarantee: mp.Guarantee
@@ -108,6 +107,57 @@ def test_a_model_finds_clusters_and_is_in_the_file(options: dict[str, Any], tmp_
     assert description.to_json()["model"]["mean"] == model.mean.tolist()
 
 
+def test_groups_share_components_and_have_their_own_weights(tmp_path: Any) -> None:
+    table = clusters(20_000)
+    sides = ["up" if row.sum() > 0 else "down" for row in table]
+    synopsis = mp.release(
+        table, BALL, epsilon=200, delta=1e-6, mechanism="slopes", model=True, groups=sides, labels=["up", "down"]
+    )
+    queries, path = clusters(20), tmp_path / "table.milepost"
+    synopsis.save(path)
+    loaded = mp.load(path)
+    assert synopsis.model is not None
+    assert loaded.model is not None
+    assert np.array_equal(loaded.model.weights, synopsis.model.weights)
+    assert float(synopsis.model.weights.sum()) == pytest.approx(1)
+    for label, sign in (("up", 1), ("down", -1)):
+        group, saved = synopsis.group(label), tmp_path / f"{label}.milepost"
+        assert group.model is not None
+        assert np.array_equal(group.model.means, synopsis.model.means)
+        inside = sign * group.model.means @ np.ones(8) > 0
+        assert float(group.model.weights[inside].sum()) > 0.99  # noise is a hundred times less
+        group.save(saved)
+        for again in (loaded.group(label), mp.load(saved)):
+            assert np.array_equal(again.mean_distance(queries), group.mean_distance(queries))
+            assert np.array_equal(again.interval(queries), group.interval(queries))
+    table_of_groups = loaded.compare(queries)
+    assert np.array_equal(table_of_groups.mean_distance[:, 0], synopsis.group("up").mean_distance(queries))
+
+
+@pytest.mark.parametrize(
+    "damage", [lambda w: w[:, :-1], lambda w: w[:-1], lambda w: w[0], lambda w: -w, lambda w: 2 * w]
+)
+def test_a_file_with_damaged_weights_of_groups_is_refused(damage: Any, tmp_path: Any) -> None:
+    path = tmp_path / "table.milepost"
+    options: dict[str, Any] = {"groups": [0, 1, 2, 3] * 5_000, "labels": [0, 1, 2, 3], "mechanism": "slopes"}
+    mp.release(clusters(20_000), BALL, epsilon=8, delta=1e-6, model=True, **options).save(path)
+    card, tensors = file_format.read(path)
+    file_format.write(path, card, tensors | {"model.group_weights": damage(tensors["model.group_weights"])})
+    with pytest.raises(MilepostError):
+        mp.load(path)
+
+
+def test_a_group_without_people_has_the_weights_of_all() -> None:
+    synopsis = mp.release(
+        clusters(20_000), BALL, epsilon=1, delta=1e-6, mechanism="slopes", model=True, groups=["a"] * 20_000,
+        labels=["a", "b"],
+    )  # fmt: skip
+    model = synopsis.group("b").model
+    assert model is not None
+    assert float(model.weights.sum()) == pytest.approx(1)
+    assert np.isfinite(synopsis.group("b").mean_distance(clusters(5))).all()
+
+
 def test_angles_have_models_too() -> None:
     table = clusters(20_000)
     synopsis = mp.release(table, mp.Angular(8, directions=64), epsilon=8, delta=1e-6, mechanism="slopes", model=True)
@@ -128,7 +178,6 @@ def test_a_release_without_a_model_has_none(tmp_path: Any) -> None:
     ("options", "message"),
     [
         ({"model": "yes"}, "model= must be True, False or None, got 'yes'"),
-        ({"model": True, "groups": [0] * 100, "labels": [0]}, "a release with groups has no model"),
         ({"model": True, "mechanism": "hats", "delta": 0.0}, "delta= above 0"),
     ],
 )

@@ -28,7 +28,14 @@ from milepost.spaces.lp import L1, L2
 from milepost.spaces.metrics import precomputed
 from milepost.statistics.ball_points import DistanceCounts, PointSums
 from milepost.statistics.magnitudes import MAX_VALUE, Magnitudes
-from milepost.statistics.model_sums import ClusterProducts, Clusters, ClusterSums, PointMoments, model_grid
+from milepost.statistics.model_sums import (
+    ClusterCounts,
+    ClusterProducts,
+    Clusters,
+    ClusterSums,
+    PointMoments,
+    model_grid,
+)
 from milepost.statistics.sketch import CellBorders, Sketch
 from milepost.statistics.statistic_spec import RecordBlock
 
@@ -281,14 +288,19 @@ CLUSTER_WEIGHT = 100_000  # of the rows of each cluster, so that centres are nex
 
 @dataclass(frozen=True)
 class ModelTable:
-    """Two clusters of many rows, each of which is one record of that weight, and one row elsewhere, or none."""
+    """Two clusters of many rows, each of which is one record of that weight, and one row elsewhere, or none.
+
+    group: of that row, which is 0 or 1 as those of the clusters are.
+    """
 
     mover: tuple[tuple[float, float], ...]
+    group: int = 0
 
     @cached_property
     def _block(self) -> RecordBlock:
         points = DISC.read(np.array([[0.3, 0.0], [0.0, 0.3], *self.mover]))
-        return RecordBlock(points, weight=np.array([CLUSTER_WEIGHT, CLUSTER_WEIGHT, *[1] * len(self.mover)]))
+        groups = np.array([0, 1, *[self.group] * len(self.mover)])
+        return RecordBlock(points, groups, np.array([CLUSTER_WEIGHT, CLUSTER_WEIGHT, *[1] * len(self.mover)]))
 
     @cached_property
     def moments(self) -> PointMoments:
@@ -303,27 +315,33 @@ class ModelTable:
         """Return the exact products of residuals, by cluster."""
         return ClusterProducts.spec(DISC, clusters).of(self._block)
 
+    def cluster_counts(self, clusters: Clusters) -> ClusterCounts:
+        """Return the exact weight of records, by group and cluster."""
+        return ClusterCounts.spec(DISC, clusters, 2).of(self._block)
+
     def fit(self, scales: ModelScales) -> TableModel:
         """Draw all noise of a model."""
         return fit_model(self, self.moments, scales, model_grid(DISC), 2 * CLUSTER_WEIGHT)
 
 
 def model_cases() -> Iterator[Case]:
-    """Yield a case of the model of a table.
+    """Yield cases of the model of a table, without and with groups.
 
     A row moves from a point of the border to an orthogonal one, and from one cluster to the other, farther from both
-    centres than residuals are clipped. Axes, centres and the clipping depend on the noisy numbers before, so the
-    likelihood of an outcome is the product of the likelihoods of its steps.
+    centres than residuals are clipped; with groups, from one group to the other, too. Axes, centres and the clipping
+    depend on the noisy numbers before, so the likelihood of an outcome is the product of the likelihoods of its steps.
     """
     guarantee = Guarantee(7.0, 1e-6)
-    pair = [ModelTable((place,)) for place in ((1.0, 0.0), (0.0, 1.0))]
-    draws = [model_draw(side, pair, model_scales(guarantee, "replace")) for side in pair]
-    yield Case("model", "one row from cluster to cluster", Gaussian(guarantee.mu), *draws, every=4 * SLOW_SAMPLES)
+    for name, groups in (("one row from cluster to cluster", None), ("and from group to group", 2)):
+        pair = [ModelTable((place,), group) for group, place in enumerate(((1.0, 0.0), (0.0, 1.0)))]
+        draws = [model_draw(side, pair, model_scales(guarantee, "replace", groups)) for side in pair]
+        yield Case("model", name, Gaussian(guarantee.mu), *draws, every=4 * SLOW_SAMPLES)
 
 
-def model_scales(guarantee: Guarantee, neighbors: str) -> ModelScales:
+def model_scales(guarantee: Guarantee, neighbors: str, groups: int | None = None) -> ModelScales:
     """Return the scales of a model with two components."""
-    scales = ModelScales.of(guarantee, ProtectedChange(neighbors), model_grid(DISC), 2 * CLUSTER_WEIGHT)
+    change = ProtectedChange(neighbors, groups=groups)
+    scales = ModelScales.of(guarantee, change, model_grid(DISC), 2 * CLUSTER_WEIGHT)
     return replace(scales, components=2)
 
 

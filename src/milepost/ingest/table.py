@@ -23,7 +23,7 @@ from milepost.spaces.queries import Queries
 from milepost.statistics.ball_points import BallGrid, DistanceCounts, PointSums
 from milepost.statistics.distance_sums import DistanceSums, DistanceTransform
 from milepost.statistics.magnitudes import Magnitudes
-from milepost.statistics.model_sums import ClusterProducts, Clusters, ClusterSums, PointMoments
+from milepost.statistics.model_sums import ClusterCounts, ClusterProducts, Clusters, ClusterSums, PointMoments
 from milepost.statistics.row_digest import CHANGED, Fingerprint, RowDigest, row_hashes
 from milepost.statistics.sketch import Sketch, check_weight
 from milepost.statistics.statistic_spec import Exact, RecordBlock, StatisticSpec
@@ -179,6 +179,10 @@ class Table:
     def cluster_sums(self, clusters: Clusters) -> ClusterSums:
         """Return the exact sums of residuals of all groups together, by cluster."""
         return self._aggregate(ClusterSums.spec(self.space, clusters))
+
+    def cluster_counts(self, clusters: Clusters) -> ClusterCounts:
+        """Return the exact weight of each cluster's records, by group."""
+        return self._aggregate(ClusterCounts.spec(self.space, clusters, self.row_columns.group_count))
 
     def cluster_products(self, clusters: Clusters) -> ClusterProducts:
         """Return the exact products of residuals of all groups together, by cluster."""

@@ -18,7 +18,10 @@ class Groups(NoisyStatistic):
         self.labels, self._statistics = tuple(labels), tuple(statistics)
         self.mechanism = self._statistics[0].mechanism
         # the sum of all totals, for display: its noise does not follow the law of one draw
-        self.total = Total(sum(statistic.total.size for statistic in self._statistics))
+        sizes = [statistic.total.size for statistic in self._statistics]
+        self.total = Total(sum(sizes))
+        shared = self._statistics[0].model
+        self.model = None if shared is None else shared.of_all(sizes)
 
     @property
     def statistics(self) -> tuple[NoisyStatistic, ...]:
@@ -45,6 +48,10 @@ class Groups(NoisyStatistic):
             ):
                 return statistic
         raise MilepostError(f"there is no group {label!r}; there are {', '.join(map(repr, self.labels))}")
+
+    def extend(self, positions: AnyArray, points: AnyArray) -> AnyArray:
+        """Return positions with the columns of the model, which all groups share."""
+        return self.statistics[0].extend(positions, points)
 
     def half_width(self, confidence: float, uniform: bool = False) -> float:
         """Return the largest half-width of all groups."""

@@ -5,21 +5,31 @@ worth looking at by itself. docs/proofs/model.md.
 """
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
 from milepost._typing import AnyArray, FloatArray, IntArray
 from milepost.errors import MilepostError
+from milepost.mechanisms.totals import FINENESS
 from milepost.privacy.guarantee import Guarantee
 from milepost.privacy.noise import check_scale, gaussian, gaussian_deviation, gaussian_each
 from milepost.privacy.protected_change import ProtectedChange
 from milepost.statistics.ball_points import BallGrid
-from milepost.statistics.model_sums import BASIS_BITS, ClusterProducts, Clusters, ClusterSums, PointMoments
+from milepost.statistics.model_sums import (
+    BASIS_BITS,
+    ClusterCounts,
+    ClusterProducts,
+    Clusters,
+    ClusterSums,
+    PointMoments,
+)
 
 STEPS = 3  # of k-means
 SHARES = {"sums": 0.08, "products": 0.22, "clusters": 0.4, "covariances": 0.3}  # of a model's budget
+GROUP_SHARE = 0.2  # of a model's budget, where there are groups, for their weights; the others share the rest
 MAX_COMPONENTS = 16
 MAX_AXES = 16  # of the subspace in which there are clusters
 START_SEED = 0  # of the first centres
@@ -27,6 +37,7 @@ START_AXES = 6  # in which the first centres differ
 FEW_COLUMNS = 8  # up to which all axes are used
 CENTER_NOISE = 0.1  # radii: more components are taken only if noise moves their centres no farther, at FEW_COLUMNS
 MIN_COUNT = 4.0  # standard deviations of a count's noise, below which a cluster is taken to be empty
+MIN_GROUP_COUNT = 2.0  # the same for the cluster of one group
 REACH = 2.0  # standard deviations of the distance to the nearest centre, to which residuals are clipped
 MIN_REACH = 16  # steps of the grid
 MAX_REACH = 1 << 11  # steps of the grid, of residuals: twice its radius
@@ -38,7 +49,7 @@ class ModelScales:
 
     sums, products: of the moments, in steps of the grid. clusters: of the sums of residuals ÷ their reach, and of
     counts, of one step of k-means. covariances: of products of residuals ÷ the square of their reach. A product of two
-    different columns has σ/√2.
+    different columns has σ/√2. groups: of the counts of each group's clusters; None without groups.
     """
 
     sums: float
@@ -46,6 +57,7 @@ class ModelScales:
     clusters: float
     covariances: float
     components: int
+    groups: float | None = None
 
     @classmethod
     def of(cls, guarantee: Guarantee, change: ProtectedChange, grid: BallGrid, total: int) -> "ModelScales":
@@ -53,10 +65,14 @@ class ModelScales:
 
         total: the public number of rows, or about that, in steps of their weight.
         """
-        square = float(grid.max_length**2)
+        square, grouped = float(grid.max_length**2), change.groups is not None
+        rest = 1 - GROUP_SHARE if grouped else 1.0
+
+        def scale_of(pair: float, single: float, share: float) -> float:
+            return math.sqrt(change.sums_power(pair, single, share * guarantee.budget) / 2)
 
         def scale(pair: float, single: float, name: str, parts: int = 1) -> float:
-            return math.sqrt(change.sums_power(pair, single, SHARES[name] / parts * guarantee.budget) / 2)
+            return scale_of(pair, single, rest * SHARES[name] / parts)
 
         clusters = scale(4.0, 2.0, "clusters", STEPS)  # (C)
         components = int(CENTER_NOISE * total / (clusters * math.sqrt(FEW_COLUMNS)))
@@ -66,11 +82,13 @@ class ModelScales:
             clusters,
             scale(2.0, 1.0, "covariances"),  # (V)
             min(max(components, 1), MAX_COMPONENTS),
+            scale_of(2.0, 1.0, GROUP_SHARE) if grouped else None,  # (G)
         )
 
     def check(self) -> None:
         """Refuse noise that integers cannot hold."""
-        for scale in (self.sums, self.products, MAX_REACH * self.clusters, MAX_REACH**2 * self.covariances):
+        groups = [] if self.groups is None else [FINENESS * self.groups]
+        for scale in (self.sums, self.products, MAX_REACH * self.clusters, MAX_REACH**2 * self.covariances, *groups):
             check_scale(scale)
 
 
@@ -97,6 +115,9 @@ class TableModel:
     mean_error, means_error, weights_error : float
         The standard deviations of noise: of a column of `mean`, of the mean of a component of average weight along an
         axis, and of a weight.
+    group_weights : array
+        float64[groups, k]: the share of each component in each group, in the order of the labels; no rows without
+        groups. The model of one group has its share as `weights`, and everything else of all groups together.
     """
 
     weights: FloatArray
@@ -108,6 +129,7 @@ class TableModel:
     mean_error: float
     means_error: float
     weights_error: float
+    group_weights: FloatArray = field(default_factory=lambda: np.empty((0, 0)))
 
     ARRAYS: ClassVar[tuple[str, ...]] = ("weights", "means", "mean", "axes", "covariances")
     NUMBERS: ClassVar[tuple[str, ...]] = ("outside", "mean_error", "means_error", "weights_error")
@@ -117,13 +139,32 @@ class TableModel:
         """The number of components."""
         return len(self.weights)
 
+    @property
+    def grouped(self) -> bool:
+        """Whether groups have weights of their own."""
+        return len(self.group_weights) > 0
+
+    def of_group(self, index: int) -> "TableModel":
+        """Return the model of one group."""
+        return replace(self, weights=self.group_weights[index])
+
+    def of_all(self, sizes: Sequence[int]) -> "TableModel":
+        """Return the model of all groups together. sizes: the noisy number of people of each."""
+        shares = np.maximum(np.asarray(sizes, dtype=np.float64), 1) @ self.group_weights
+        return replace(self, weights=shares / shares.sum())
+
+    def labels(self, count: int) -> IntArray:
+        """Return the component of each of the draws, in order: by their exact shares, equal ones with groups."""
+        shares = np.full(self.components, 1 / self.components) if self.grouped else self.weights
+        return np.searchsorted(np.cumsum(shares)[:-1], (np.arange(count) + 0.5) / count)
+
     def draws(self, count: int, seed: int) -> FloatArray:
         """Return public draws of the model, float64[count, columns]; the same ones for a seed.
 
-        Components have their exact shares, and every draw has a partner on the other side of its component's mean.
+        They have the components of `labels`, and every draw has a partner on the other side of its component's mean.
         """
         generator = np.random.default_rng([seed, count, self.components])
-        label = np.searchsorted(np.cumsum(self.weights)[:-1], (np.arange(count) + 0.5) / count)
+        label = self.labels(count)
         half = -(-count // 2)
         outside, along = (generator.standard_normal((half, size)) for size in self.axes.shape[::-1])
         steps = np.empty((2 * half, len(self.mean)))
@@ -142,7 +183,8 @@ class TableModel:
     def tensors(self) -> dict[str, AnyArray]:
         """Return all numbers, as the file stores them."""
         numbers = np.array([getattr(self, name) for name in self.NUMBERS])
-        return {name: np.ascontiguousarray(getattr(self, name)) for name in self.ARRAYS} | {"numbers": numbers}
+        names = (*self.ARRAYS, "group_weights") if self.grouped else self.ARRAYS
+        return {name: np.ascontiguousarray(getattr(self, name)) for name in names} | {"numbers": numbers}
 
     @classmethod
     def load(cls, tensors: dict[str, AnyArray], width: int) -> "TableModel":
@@ -150,21 +192,24 @@ class TableModel:
         numbers = tensors["numbers"]
         arrays = {name: tensors[name] for name in cls.ARRAYS}
         k, p = len(arrays["weights"]), len(arrays["axes"])
+        arrays["group_weights"] = groups = tensors.get("group_weights", np.empty((0, k)))
         shapes = {
             "weights": (k,),
             "means": (k, width),
             "mean": (width,),
             "axes": (p, width),
             "covariances": (k, p, p),
+            "group_weights": (len(groups), k),
         }
+        shares = np.vstack([arrays["weights"], groups]) if groups.shape == shapes["group_weights"] else groups
         everything = [*arrays.values(), numbers]
         if (
             any(arrays[name].shape != shape for name, shape in shapes.items())
             or numbers.shape != (len(cls.NUMBERS),)
             or any(part.dtype != np.float64 or not np.isfinite(part).all() for part in everything)
-            or min(float(part.min(initial=0)) for part in (arrays["weights"], numbers)) < 0
+            or min(float(part.min(initial=0)) for part in (shares, numbers)) < 0
             or k < 1
-            or abs(float(arrays["weights"].sum()) - 1) > 1e-6
+            or float(np.abs(shares.sum(axis=1) - 1).max()) > 1e-6
         ):
             raise MilepostError("the file's model does not fit its space")
         model: Any = dict(arrays) | dict(zip(cls.NUMBERS, numbers.tolist(), strict=True))
@@ -179,6 +224,9 @@ class ModelTable(Protocol):
 
     def cluster_products(self, clusters: Clusters) -> ClusterProducts:
         """Return the exact products of residuals, by cluster."""
+
+    def cluster_counts(self, clusters: Clusters) -> ClusterCounts:
+        """Return the exact weight of records, by group and cluster."""
 
 
 def fit_model(table: ModelTable, moments: PointMoments, scales: ModelScales, grid: BallGrid, total: int) -> TableModel:
@@ -206,6 +254,9 @@ def fit_model(table: ModelTable, moments: PointMoments, scales: ModelScales, gri
     weights, centers = weights[weights > 0], centers[weights > 0]
     clusters = Clusters(grid, basis, _on_grid(centers, grid), _reach(spread))
     covariances = noisy_covariances(table.cluster_products(clusters), clusters, scales, weights * total)
+    group_weights = np.empty((0, len(weights)))
+    if scales.groups is not None:
+        group_weights = noisy_group_weights(table.cluster_counts(clusters), scales.groups, weights)
     rest = max(float(np.trace(covariance)) - float(np.trace(axes @ covariance @ axes.T)), 0.0)
     unit = grid.radius / grid.steps
     reach = clusters.reach if len(weights) > 1 else 0
@@ -219,6 +270,7 @@ def fit_model(table: ModelTable, moments: PointMoments, scales: ModelScales, gri
         unit * gaussian_deviation(scales.sums) / total,
         unit * reach * scales.clusters * len(weights) / total,
         scales.clusters / total if len(weights) > 1 else 0.0,
+        group_weights,
     )
 
 
@@ -271,6 +323,17 @@ def noisy_covariances(exact: ClusterProducts, clusters: Clusters, scales: ModelS
     signal = np.maximum(((own - pooled) ** 2).sum(axis=(1, 2)) - noise, 0)
     share = signal / np.maximum(signal + noise, 1e-300)
     return np.array([_positive((1 - part) * pooled + part * each) for part, each in zip(share, own, strict=True)])
+
+
+def noisy_group_weights(exact: ClusterCounts, scale: float, weights: FloatArray) -> FloatArray:
+    """Add noise to the counts of each group's clusters; return the share of each cluster, float64[groups, k].
+
+    weights: the shares of all groups together, which a group has whose own counts may be noise.
+    """
+    noisy = gaussian(FINENESS * exact.counts.reshape(-1), FINENESS * scale).reshape(exact.counts.shape)
+    used = np.where(noisy > MIN_GROUP_COUNT * FINENESS * scale, noisy, 0.0)
+    used = np.where(used.any(axis=1, keepdims=True), used, weights)
+    return np.asarray(used / used.sum(axis=1, keepdims=True))
 
 
 def main_axes(covariance: FloatArray, deviation: float) -> FloatArray:

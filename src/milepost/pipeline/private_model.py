@@ -17,6 +17,7 @@ from milepost.statistics.model_sums import PointMoments, model_grid
 MODEL_SHARE = 0.15  # of the budget
 MAX_WIDTH = 1 << 10  # columns: a model has a noisy product of every two of them
 MIN_LEFT = 0.05  # of the errors of directions: a model that noise does not spoil leaves about this share of them
+GROUP_LEFT = 0.1  # the same for one group, which has its own weights of components that are shared
 NOISE_LEFT = 2.0  # how much more it leaves for each share of the squared radius that noise adds to the covariance
 MAX_LEFT = 0.5  # a model that leaves more is not bought
 MIN_ROWS = 5_000  # from which on a model is planned for: with fewer rows noise takes most of what it gains
@@ -31,12 +32,13 @@ class ModelPlan:
     grid: BallGrid
     scales: ModelScales
     total: int
+    groups: int | None = None
 
     @property
     def left(self) -> float:
         """Return the planned share of the errors of random directions and of cells that the model leaves."""
         noise = self.scales.products * math.sqrt(2 * self.grid.width) / self.total / self.grid.max_length**2
-        return min(MIN_LEFT + NOISE_LEFT * noise, 1.0)
+        return min((MIN_LEFT if self.groups is None else GROUP_LEFT) + NOISE_LEFT * noise, 1.0)
 
     def embedding(self, embedding: Embedding) -> Embedding:
         """Return an embedding whose errors are planned with the model."""
@@ -44,7 +46,7 @@ class ModelPlan:
 
     def extend(self, prediction: Prediction) -> Prediction:
         """Return the prediction of the rest of the release, with the model's part of the file."""
-        numbers = (self.scales.components + MAX_AXES) * self.grid.width
+        numbers = (self.scales.components + MAX_AXES) * self.grid.width + (self.groups or 0) * self.scales.components
         size = None if prediction.size is None else prediction.size + 8 * numbers
         draws = None if prediction.draws is None else prediction.draws + self.draws
         return replace(prediction, size=size, draws=draws, model=self.summary)
@@ -55,7 +57,7 @@ class ModelPlan:
         width, axes, components = self.grid.width, min(self.grid.width, MAX_AXES), self.scales.components
         products = [size * (size + 1) // 2 for size in (width, axes)]
         steps = STEPS if components > 1 else 0
-        return width + products[0] + components * (steps * (axes + 1) + products[1])
+        return width + products[0] + components * (steps * (axes + 1) + products[1] + (self.groups or 0))
 
     @property
     def summary(self) -> str:
@@ -80,17 +82,18 @@ def plan_model(
     It can help where directions are random, records are vectors, and noise leaves more than half of it. wanted: whether
     to buy it even if noise leaves less.
     """
-    if guarantee.pure or change.groups is not None or not (wanted or change.rows(n) >= MIN_ROWS):
+    total = n * (change.groups or 1)
+    if guarantee.pure or not (wanted or change.rows(total) >= MIN_ROWS):
         return None
     if not suits_model(space):
         return None
     grid = model_grid(space)
-    scales = ModelScales.of(guarantee.with_share(MODEL_SHARE), change, grid, n)
+    scales = ModelScales.of(guarantee.with_share(MODEL_SHARE), change, grid, total)
     try:
         scales.check()
     except MilepostError:
         return None
-    plan = ModelPlan(space, grid, scales, n)
+    plan = ModelPlan(space, grid, scales, total, change.groups)
     return plan if wanted or plan.left <= MAX_LEFT else None
 
 
@@ -100,12 +103,10 @@ def suits_model(space: Space) -> bool:
     return ball is not None and len(ball[0]) <= MAX_WIDTH and space.embedding.rotations is not None
 
 
-def no_model_reason(space: Space, change: ProtectedChange, guarantee: Guarantee) -> str:
+def no_model_reason(space: Space, guarantee: Guarantee) -> str:
     """Return why a release has no model, for somebody who asked for one."""
     if guarantee.pure:
         return "a model shares the budget of (epsilon, delta). Use delta= above 0, or leave out model="
-    if change.groups is not None:
-        return "a release with groups has no model. Leave out model= or groups="
     if not suits_model(space):
         return (
             f"a model lessens errors of random directions: those of L2, Lp and Angular of 4 to {MAX_WIDTH:,} columns. "

@@ -89,15 +89,15 @@ class CoordinateChoice:
         """Return those of the others that need the same statistic."""
         return replace(others, space=self.space, query={})
 
-    def prepare(self, table: Table) -> Callable[[], list[NoisyStatistic]]:
+    def prepare(self, table: Table) -> Callable[[], Sequence[NoisyStatistic]]:
         """Read the table; return a function that spends the guarantee of the design, group by group."""
         sketch = table.sketch(self.space, self.design.sketch_cells)
         moments = None if self.model is None else self.model.read(table)
 
-        def spend() -> list[NoisyStatistic]:
+        def spend() -> Sequence[NoisyStatistic]:
             model = None if self.model is None or moments is None else self.model.fit(table, moments)
             noisy = [self.design.run(sketch, group) for group in range(sketch.groups)]
-            return [with_model(self.space, statistic, model) for statistic in noisy]
+            return with_model(self.space, noisy, model)
 
         return spend
 
@@ -131,7 +131,7 @@ class QueryChoice:
         """Return this one alone: others need other statistics of the same distances."""
         return others.only({self.mechanism.name})
 
-    def prepare(self, table: Table) -> Callable[[], list[NoisyStatistic]]:
+    def prepare(self, table: Table) -> Callable[[], Sequence[NoisyStatistic]]:
         """Read the table; return a function that spends the guarantee of the design, group by group."""
         sums = table.sums(self.queries, self.mechanism.summands)
         return lambda: [self.design.run(sums, group) for group in range(sums.groups)]
@@ -385,12 +385,17 @@ def sized_variants(space: Space, n: int, effort: str) -> Sequence[Space]:
     return variants
 
 
-def modeled_variants(space: Space, n: int, effort: str) -> Sequence[Space]:
-    """Return the variants of a space that an effort tries with a model, which lets more coordinates pay."""
+def modeled_variants(space: Space, n: int, effort: str, groups: int = 1) -> Sequence[Space]:
+    """Return the variants of a space that an effort tries with a model, which lets more coordinates pay.
+
+    Every group has noise on all of its cells: with groups, as many more coordinates are tried as they share.
+    """
     limit = MAX_DIRECTIONS[effort]
     first, *others = space.size_variants(n)
     few = [variant for variant in others if variant.embedding.dimension <= limit]
-    return [first, *few, *space.larger_variants(limit)]
+    if (space.embedding.step > 1).all():  # coordinates of one cell take one draw each
+        limit = limit * 3 // 2
+    return [first, *few, *space.larger_variants(max(limit // groups, 1))]
 
 
 def best_size(
@@ -434,7 +439,7 @@ def coordinate_choice(
         spent = mechanism.accounted(guarantee)  # the model's share is counted as the rest is
         plan = plan_model(space, n, change, spent, wanted=model is True)
     if plan is None and model:
-        raise MilepostError(f"{mechanism.name}: {no_model_reason(space, change, guarantee)}")
+        raise MilepostError(f"{mechanism.name}: {no_model_reason(space, guarantee)}")
     if plan is None:
         return _sized_choice(mechanism, space, n, change, guarantee, effort)
     rest = guarantee.with_share(1 - MODEL_SHARE)
@@ -468,7 +473,9 @@ def _sized_choice(
         return design.error, design
 
     accounting = mechanism.accounted(guarantee).accounting
-    variants = sized_variants(space, n, effort) if plan is None else modeled_variants(space, n, effort)
+    variants = sized_variants(space, n, effort)
+    if plan is not None:
+        variants = modeled_variants(space, n, effort, change.groups or 1)
     return CoordinateChoice(mechanism, accounting, *best_size(variants, n, promise, WORTH[effort]), plan)
 
 

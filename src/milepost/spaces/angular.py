@@ -160,7 +160,7 @@ class Angular(CoordinateSpace):
 
     def larger_variants(self, max_coordinates: int | None = None) -> Sequence["Angular"]:
         """Return spaces with more directions than the default."""
-        limit = MAX_DIRECTIONS if max_coordinates is None else max_coordinates
+        limit = MAX_DIRECTIONS if max_coordinates is None else min(max_coordinates, MAX_DIRECTIONS)
         counts = direction_counts(self.dim, MIN_DIRECTIONS, limit) if self.directions is None else []
         return [self.with_directions(count) for count in counts if count > self.count]
 

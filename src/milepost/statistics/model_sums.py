@@ -12,7 +12,7 @@ import numpy as np
 
 from milepost._typing import IntArray
 from milepost.spaces.base import Space
-from milepost.statistics.accumulate import sum_rows_by_index
+from milepost.statistics.accumulate import sum_by_index, sum_rows_by_index
 from milepost.statistics.ball_points import BallGrid, shorten_beyond, squared_lengths
 from milepost.statistics.statistic_spec import RecordBlock, StatisticSpec
 
@@ -129,6 +129,35 @@ class ClusterSums:
         return result
 
 
+class ClusterCounts:
+    """The total weight int64[groups, k] of each group's records in each cluster."""
+
+    def __init__(self, groups: int, clusters: int) -> None:
+        self.counts = np.zeros((groups, clusters), dtype=np.int64)
+
+    @classmethod
+    def spec(cls, space: Space, clusters: Clusters, groups: int) -> "StatisticSpec[ClusterCounts]":
+        """Return the specification of the counts of clusters of records in a space, by group."""
+        empty = partial(ClusterCounts, groups, len(clusters.centers))
+        return StatisticSpec(empty, partial(_group_labels, space, clusters), _numbers(clusters))
+
+    @property
+    def arrays(self) -> tuple[IntArray, ...]:
+        """Return all integers."""
+        return (self.counts,)
+
+    def add(self, groups: IntArray, labels: IntArray, weights: IntArray) -> None:
+        """Add records of these groups, clusters and weights."""
+        cells = groups * self.counts.shape[1] + labels
+        self.counts += sum_by_index(cells.astype(np.int32), weights, self.counts.size).reshape(self.counts.shape)
+
+    def __add__(self, other: Self) -> "ClusterCounts":
+        """Return the counts of both tables together."""
+        result = ClusterCounts(*self.counts.shape)
+        result.counts = self.counts + other.counts
+        return result
+
+
 class ClusterProducts:
     """Sums int64[k, p, p] of the products of each cluster's residuals, times the records' weights."""
 
@@ -181,3 +210,8 @@ def _points(space: Space, grid: BallGrid, block: RecordBlock) -> tuple[IntArray,
 
 def _residuals(space: Space, clusters: Clusters, block: RecordBlock) -> tuple[IntArray, IntArray, IntArray | None]:
     return *clusters.residuals(clusters.grid.integers(space.vectors(block.points))), block.weight
+
+
+def _group_labels(space: Space, clusters: Clusters, block: RecordBlock) -> tuple[IntArray, IntArray, IntArray]:
+    labels, _, _ = _residuals(space, clusters, block)
+    return block.groups, labels, block.weights.astype(np.int64)

@@ -253,6 +253,15 @@ class Sketch:
         result.anchor_sums = None if self.anchor_sums is None else self.anchor_sums * times
         return result
 
+    def mix(self, weights: IntArray) -> "Sketch":
+        """Return the sketch of one table in which every record occurs as often as its group's weight says."""
+        check_weight(int(self.totals @ weights))
+        result = Sketch(self.dimension, cells=self.cells)
+        result.counts, result.offsets = (np.tensordot(weights, part, 1)[None] for part in (self.counts, self.offsets))
+        result.totals = np.array([int(self.totals @ weights)])
+        result.anchor_sums = None if self.anchor_sums is None else np.array([int(self.anchor_sums @ weights)])
+        return result
+
     def only(self, i: int, group: int | None = None) -> "Sketch":
         """Return the sketch of embedding coordinate i alone, and of one group alone if it is given."""
         part, groups = slice(i, i + 1), slice(None) if group is None else slice(group, group + 1)

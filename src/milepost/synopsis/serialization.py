@@ -79,11 +79,10 @@ def load(path: str | Path) -> Synopsis:
         if card["n"] is not None or change.public_total:
             check_whole("n", card["n"], 1, MAX_TOTAL)
         if change.public_total:
-            statistic = with_model(space, _load_statistic(card, tensors, space, queries), model)
+            (statistic,) = with_model(space, [_load_statistic(card, tensors, space, queries)], model)
             return Synopsis(space, statistic, guarantee, change, card["n"], queries)
         parts = [group_tensors(tensors, index) for index in range(len(labels))] if labels else [tensors]
-        statistics = [_load_statistic(card, part, space, queries) for part in parts]
-        statistics = [with_model(space, statistic, model) for statistic in statistics]
+        statistics = with_model(space, [_load_statistic(card, part, space, queries) for part in parts], model)
         return counted_synopsis(space, statistics, labels, guarantee, change, queries)
     except MilepostError:
         raise

@@ -39,7 +39,8 @@ def modeled(synopsis: mp.Synopsis, model: TableModel) -> mp.Synopsis:
     """The same release, with another model."""
     statistic = synopsis.statistic
     base = statistic.base if isinstance(statistic, ModeledCurves) else statistic
-    return replace(synopsis, statistic=with_model(synopsis.space, base, model))
+    (answers,) = with_model(synopsis.space, [base], model)
+    return replace(synopsis, statistic=answers)
 
 
 @pytest.mark.parametrize("make", [lambda: space(64), lambda: mp.Angular(WIDTH, directions=64)], ids=["l2", "angular"])
@@ -51,6 +52,40 @@ def test_a_model_that_is_the_table_leaves_noise_only(make: Callable[[], Space]) 
     answers = modeled(synopsis, model_at(vectors(ROWS))).mean_distance(queries)
     assert without > 3e-3  # 64 directions are few
     assert np.abs(answers - exact).max() < 1e-4
+
+
+@pytest.mark.parametrize("make", [lambda: space(64), lambda: mp.Angular(WIDTH, directions=64)], ids=["l2", "angular"])
+def test_groups_whose_weights_are_right_have_noise_only(make: Callable[[], Space]) -> None:
+    """Three groups of the same 16 places, which occur in each as often as its weights say."""
+    places, queries = vectors(16), vectors(20, 2)
+    counts = np.array([[512] * 16, [0] * 8 + [1024] * 8, [8192] + [0] * 15])
+    tables = [np.repeat(places, group, axis=0) for group in counts]
+    rows = np.concatenate(tables)
+    labels = np.repeat(["a", "b", "c"], [len(table) for table in tables])
+    grouped = mp.release(rows, make(), groups=labels, labels=["a", "b", "c"], **ALMOST_NO_NOISE)  # type: ignore[arg-type]
+    model = replace(model_at(places), group_weights=counts / counts.sum(axis=1, keepdims=True))
+    answers = with_model(grouped.space, grouped.statistic.statistics, model)
+    wrong = with_model(
+        grouped.space, grouped.statistic.statistics, replace(model, group_weights=model.group_weights[::-1])
+    )
+    for k, table in enumerate(tables):
+        exact = mp.exact_mean_distance(table, grouped.space, queries)
+        positions = answers[k].extend(grouped.space.position(queries), queries)
+        assert np.abs(answers[k].values(positions) - exact).max() < 2e-4
+        assert k == 1 or np.abs(wrong[k].values(positions) - exact).max() > 2e-3
+
+
+def test_a_model_of_other_groups_does_not_fit() -> None:
+    grouped = mp.release(
+        vectors(90),
+        space(64),
+        groups=[0, 1, 2] * 30,
+        labels=[0, 1, 2],
+        **ALMOST_NO_NOISE,  # type: ignore[arg-type]
+    )
+    for model in (model_at(vectors(4)), replace(model_at(vectors(4)), group_weights=np.full((2, 4), 0.25))):
+        with pytest.raises(MilepostError, match="model does not fit its groups"):
+            with_model(grouped.space, grouped.statistic.statistics, model)
 
 
 def test_draws_have_the_moments_of_the_model() -> None:
@@ -95,7 +130,7 @@ def test_all_questions_of_a_release_go_through_the_model() -> None:
 def test_a_model_does_not_fit_even_directions() -> None:
     plane = mp.release(np.zeros((50, 2)), mp.L2([(0, 1)] * 2), epsilon=1, delta=1e-6, mechanism="slopes")
     with pytest.raises(MilepostError, match="model does not fit its mechanism"):
-        with_model(plane.space, plane.statistic, model_at(np.zeros((1, 2))))
+        with_model(plane.space, [plane.statistic], model_at(np.zeros((1, 2))))
 
 
 def test_no_half_width_holds_for_all_points_at_once() -> None:
