@@ -8,6 +8,7 @@ proportional to their number.
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -78,14 +79,17 @@ def _time(name: str, space: mp.Space, points: FloatArray, bound: float, bounds: 
     print(f"  ÷ interp {ratio} (bound {bound})")
 
 
-def synopsis_of(space: mp.Space) -> mp.Synopsis:
-    """Return a synopsis of evenly spread people, of the size of a release; its noise would take seconds to draw."""
+def synopsis_of(space: mp.Space, bits: Sequence[int] | None = None) -> mp.Synopsis:
+    """Return a synopsis of evenly spread people, of the size of a release; its noise would take seconds to draw.
+
+    bits: of cells; by default those of a release without a model.
+    """
     design = Slopes().design(space.embedding, PEOPLE, ProtectedChange(), GUARANTEE)
-    counts = []
-    for span, bits in zip(space.embedding.span.tolist(), design.bits, strict=True):
-        cells = span >> bits
-        counts.append((PEOPLE << bits) // cells * np.arange(1, cells + 1) - (PEOPLE << bits) // cells // 2)
-    statistic = SlopeCounts("slopes", space.embedding, Total(PEOPLE), design.power, design.bits, counts)
+    bits, counts = design.bits if bits is None else bits, []
+    for span, cell_bits in zip(space.embedding.span.tolist(), bits, strict=True):
+        cells = span >> cell_bits
+        counts.append((PEOPLE << cell_bits) // cells * np.arange(1, cells + 1) - (PEOPLE << cell_bits) // cells // 2)
+    statistic = SlopeCounts("slopes", space.embedding, Total(PEOPLE), design.power, bits, counts)
     return mp.Synopsis(space, statistic, GUARANTEE, ProtectedChange(), PEOPLE)
 
 

@@ -117,20 +117,22 @@ class UniformPiecewiseLinear:
         return as_column(self._cells_per_quantum)
 
 
-BLOCK_NUMBERS, BLOCK_POINTS = 1 << 18, 1 << 14  # of positions that are evaluated at a time, at most
+# of positions that are evaluated at a time, at most: 16 MB, of which the cells of a few coordinates are in the cache
+BLOCK_NUMBERS, BLOCK_POINTS = 1 << 21, 1 << 14
+MIN_BLOCK_ROWS = 1 << 7  # of a block of rows: with fewer, most of the time goes to calls of NumPy
 
 
 def points_per_block(dimension: int) -> int:
-    """Return how many points to evaluate at a time, so that their positions float64[k, D] fit the processor's cache."""
+    """Return how many points to evaluate at a time."""
     return min(max(1, BLOCK_NUMBERS // max(1, dimension)), BLOCK_POINTS)
 
 
 def in_cache_blocks(work: Callable[[FloatArray], FloatArray], positions: FloatArray) -> FloatArray:
-    """Return work(positions) for positions float64[k, D], computed for as many rows at a time as fit the cache.
+    """Return work(positions) for positions float64[k, D], computed for a few rows at a time: as many as fit the cache.
 
     Rows are contiguous in memory, so that the sum over a row's coordinates does not depend on the other rows.
     """
-    rows = max(1, CACHE_NUMBERS // max(1, positions.shape[1]))
+    rows = max(MIN_BLOCK_ROWS, CACHE_NUMBERS // max(1, positions.shape[1]))
     if len(positions) <= rows:
         return work(np.ascontiguousarray(positions))
     parts = (positions[start : start + rows] for start in range(0, len(positions), rows))
