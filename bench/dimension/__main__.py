@@ -1,6 +1,7 @@
 """Print noise, coverage, plans and total errors in any dimension; `--check` exits 1 when a bound is missed."""
 
 from bench.dimension.coverage import coverage_rows
+from bench.dimension.groups import group_rows
 from bench.dimension.model import model_rows
 from bench.dimension.noise import noise_rows
 from bench.dimension.plans import plan_rows
@@ -13,6 +14,7 @@ def benchmark(check: bool, bounds: Bounds) -> None:
     coverage_rows(check, bounds)
     plan_rows(check, bounds)
     model_rows(check, bounds)
+    group_rows(check, bounds)
 
 
 if __name__ == "__main__":
