@@ -20,6 +20,7 @@ from milepost.statistics.model_sums import (
     BASIS_BITS,
     EXACT_ROWS,
     MODEL_STEPS,
+    ClusterCounts,
     ClusterProducts,
     Clusters,
     ClusterSums,
@@ -199,6 +200,25 @@ def test_a_table_reads_the_rows_that_are_used() -> None:
     assert moments.products.tolist() == np.diag([MODEL_STEPS**2 * weight for weight in weights]).tolist()
     assert table.cluster_sums(clusters).counts.tolist() == weights[:3]
     assert not table.cluster_products(clusters).products.any()
+
+
+def test_counts_are_by_group_and_cluster() -> None:
+    """Rows in no group are left out; counts of parts add up."""
+    space = space_of(4)
+    rows, groups = np.eye(4)[[0, 0, 1, 2, 0, 1]], ["b", "a", "b", "c", "b", "b"]
+    clusters = Clusters(
+        model_grid(space), np.eye(4, dtype=np.int64)[:3] << BASIS_BITS, np.eye(3, dtype=np.int64) * MODEL_STEPS, 100
+    )
+    roles = RowColumns(groups=groups, labels=["a", "b"], row_weights=[1, 1, 1, 1, 0.5, 0], max_row_weight=1.0)
+    table = Table(rows, space, roles.change("replace"), row_columns=roles)
+    counts = np.array([[2, 0, 0], [3, 2, 0]]) * (WEIGHT_STEPS // 2)
+    assert table.cluster_counts(clusters).counts.tolist() == counts.tolist()
+    spec = ClusterCounts.spec(space, clusters, 2)
+    parts = [spec.of(RecordBlock(space.read(rows[part]), np.array([1, 0, 1])[: len(rows[part])]))
+             for part in (slice(0, 3), slice(3, 5))]  # fmt: skip
+    assert (parts[0] + parts[1]).counts.tolist() == [[2, 0, 0], [1, 1, 1]]
+    with pytest.raises(mp.MilepostError, match="groups are numbered from 0 to 1"):
+        spec.of(RecordBlock(space.read(rows[:1]), np.array([-1])))
 
 
 def test_a_space_without_vectors_has_no_grid() -> None:

@@ -39,6 +39,15 @@ def same(left: Sketch, right: Sketch) -> bool:
     return all(np.array_equal(getattr(left, name), getattr(right, name)) for name in ("counts", "offsets", "totals"))
 
 
+@given(tables, st.lists(st.integers(0, 1 << 16), min_size=3, max_size=3))
+def test_groups_mix_as_repeated_records_do(quanta: IntArray, weights: list[int]) -> None:
+    grouped, group = Sketch(quanta.shape[1], 3, cells=16), np.arange(len(quanta)) % 3
+    grouped.add(quanta, group)
+    expected = Sketch(quanta.shape[1], cells=16)
+    expected.add(quanta, None, np.array(weights)[group])
+    assert same(grouped.mix(np.array(weights)), expected)
+
+
 @given(tables, st.sampled_from([1, 2, 64, 1024]))
 def test_borders_are_exact(quanta: IntArray, cells: int) -> None:
     """n·F and a subgradient at every border equal brute force, as integers."""

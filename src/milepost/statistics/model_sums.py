@@ -14,6 +14,7 @@ from milepost._typing import IntArray
 from milepost.spaces.base import Space
 from milepost.statistics.accumulate import sum_by_index, sum_rows_by_index
 from milepost.statistics.ball_points import BallGrid, shorten_beyond, squared_lengths
+from milepost.statistics.sketch import total_weights
 from milepost.statistics.statistic_spec import RecordBlock, StatisticSpec
 
 MODEL_STEPS = 1 << 10  # of the grid in a radius: sums of squares of 2³⁷ records, or steps of weight, fit 64 bits
@@ -147,7 +148,8 @@ class ClusterCounts:
         return (self.counts,)
 
     def add(self, groups: IntArray, labels: IntArray, weights: IntArray) -> None:
-        """Add records of these groups, clusters and weights."""
+        """Add records of these groups, clusters and weights; refuse a record in no group."""
+        total_weights(len(groups), len(self.counts), groups, weights)
         cells = groups * self.counts.shape[1] + labels
         self.counts += sum_by_index(cells.astype(np.int32), weights, self.counts.size).reshape(self.counts.shape)
 

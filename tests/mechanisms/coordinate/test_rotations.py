@@ -9,7 +9,9 @@ import pytest
 
 import milepost as mp
 from milepost._typing import FloatArray
+from milepost.mechanisms.coordinate import curves
 from milepost.mechanisms.coordinate.curves import Curves
+from milepost.mechanisms.coordinate.hats import Hats
 from milepost.mechanisms.coordinate.slopes import SlopeCounts, Slopes
 from milepost.mechanisms.totals import Total
 from milepost.privacy.protected_change import ProtectedChange
@@ -71,6 +73,27 @@ def hits(table: FloatArray, change: ProtectedChange, guarantee: mp.Guarantee, dr
             with without_shared():
                 wrong += error <= float(released.half_widths(positions, 0.95)[0])
     return honest, wrong
+
+
+@pytest.mark.parametrize(
+    ("space", "mechanism", "delta"),
+    [
+        (mp.L2([(0, 1), (0, 2), (0, 3), (0, 9)], directions=512), Slopes(), 1e-6),
+        (mp.Lp(1.5, bounds=[(0, 1), (0, 4), (0, 1), (0, 1)], directions=512), Slopes(), 1e-6),
+        (mp.L2([(0, 1), (0, 2), (0, 3), (0, 9)], directions=512), Hats(), 0.0),
+    ],
+    ids=["box", "lp", "hats"],
+)
+def test_a_plan_from_some_coordinates_is_that_from_all(space: mp.Space, mechanism: Any, delta: float) -> None:
+    """Random directions are much alike, so the interpolation of a sample of them stands for that of all."""
+    guarantee = mp.Guarantee(1, delta)
+    some = mechanism.predict(space.embedding, 10_000, ProtectedChange(), guarantee)
+    with patched([(curves, "SAMPLED_COORDINATES", 1 << 20)]):
+        every = mechanism.predict(space.embedding, 10_000, ProtectedChange(), guarantee)
+        interpolation = every.interpolation
+    assert list(some.bits) == list(every.bits)
+    assert some.interpolation == pytest.approx(interpolation, rel=0.1)
+    assert some.interpolation != interpolation
 
 
 @pytest.mark.slow
