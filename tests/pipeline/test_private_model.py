@@ -126,6 +126,7 @@ def test_groups_share_components_and_have_their_own_weights(tmp_path: Any) -> No
         assert np.array_equal(group.model.means, synopsis.model.means)
         inside = sign * group.model.means @ np.ones(8) > 0
         assert float(group.model.weights[inside].sum()) > 0.99  # noise is a hundred times less
+        assert 0 < group.model.weights_error < 1e-3
         group.save(saved)
         for again in (loaded.group(label), mp.load(saved)):
             assert np.array_equal(again.mean_distance(queries), group.mean_distance(queries))
@@ -154,6 +155,7 @@ def test_a_group_without_people_has_the_weights_of_all() -> None:
     )  # fmt: skip
     model = synopsis.group("b").model
     assert model is not None
+    assert model.weights_error > 0.01  # of any number, or of a weight that is noise
     assert float(model.weights.sum()) == pytest.approx(1)
     assert np.isfinite(synopsis.group("b").mean_distance(clusters(5))).all()
 

@@ -28,7 +28,7 @@ def normal_quantile(failure: float) -> float:
 
 @lru_cache(maxsize=1024)
 def student_quantile(freedom: int, failure: float) -> float:
-    """Return z with Pr[|T| > z] = failure for Student's T with so many degrees of freedom.
+    """Return z with Pr[|T| > z] = failure for Student's T with this many degrees of freedom.
 
     Its distribution is a finite sum of powers of the cosine of θ = arctan(z/√freedom) (Abramowitz and Stegun, 26.7.3
     and 26.7.4), which is inverted by bisection. (SciPy's function is slow to import.)

@@ -118,6 +118,8 @@ class TableModel:
     group_weights : array
         float64[groups, k]: the share of each component in each group, in the order of the labels; no rows without
         groups. The model of one group has its share as `weights`, and everything else of all groups together.
+    group_errors : array
+        float64[groups]: the standard deviation of the noise on a weight of each group.
     """
 
     weights: FloatArray
@@ -130,8 +132,10 @@ class TableModel:
     means_error: float
     weights_error: float
     group_weights: FloatArray = field(default_factory=lambda: np.empty((0, 0)))
+    group_errors: FloatArray = field(default_factory=lambda: np.empty(0))
 
     ARRAYS: ClassVar[tuple[str, ...]] = ("weights", "means", "mean", "axes", "covariances")
+    GROUP_ARRAYS: ClassVar[tuple[str, ...]] = ("group_weights", "group_errors")
     NUMBERS: ClassVar[tuple[str, ...]] = ("outside", "mean_error", "means_error", "weights_error")
 
     @property
@@ -146,7 +150,7 @@ class TableModel:
 
     def of_group(self, index: int) -> "TableModel":
         """Return the model of one group."""
-        return replace(self, weights=self.group_weights[index])
+        return replace(self, weights=self.group_weights[index], weights_error=float(self.group_errors[index]))
 
     def of_all(self, sizes: Sequence[int]) -> "TableModel":
         """Return the model of all groups together. sizes: the noisy number of people of each."""
@@ -183,7 +187,7 @@ class TableModel:
     def tensors(self) -> dict[str, AnyArray]:
         """Return all numbers, as the file stores them."""
         numbers = np.array([getattr(self, name) for name in self.NUMBERS])
-        names = (*self.ARRAYS, "group_weights") if self.grouped else self.ARRAYS
+        names = (*self.ARRAYS, *self.GROUP_ARRAYS) if self.grouped else self.ARRAYS
         return {name: np.ascontiguousarray(getattr(self, name)) for name in names} | {"numbers": numbers}
 
     @classmethod
@@ -193,6 +197,7 @@ class TableModel:
         arrays = {name: tensors[name] for name in cls.ARRAYS}
         k, p = len(arrays["weights"]), len(arrays["axes"])
         arrays["group_weights"] = groups = tensors.get("group_weights", np.empty((0, k)))
+        arrays["group_errors"] = errors = tensors.get("group_errors", np.empty(0))
         shapes = {
             "weights": (k,),
             "means": (k, width),
@@ -200,6 +205,7 @@ class TableModel:
             "axes": (p, width),
             "covariances": (k, p, p),
             "group_weights": (len(groups), k),
+            "group_errors": (len(groups),),
         }
         shares = np.vstack([arrays["weights"], groups]) if groups.shape == shapes["group_weights"] else groups
         everything = [*arrays.values(), numbers]
@@ -207,7 +213,7 @@ class TableModel:
             any(arrays[name].shape != shape for name, shape in shapes.items())
             or numbers.shape != (len(cls.NUMBERS),)
             or any(part.dtype != np.float64 or not np.isfinite(part).all() for part in everything)
-            or min(float(part.min(initial=0)) for part in (shares, numbers)) < 0
+            or min(float(part.min(initial=0)) for part in (shares, numbers, errors)) < 0
             or k < 1
             or float(np.abs(shares.sum(axis=1) - 1).max()) > 1e-6
         ):
@@ -254,9 +260,9 @@ def fit_model(table: ModelTable, moments: PointMoments, scales: ModelScales, gri
     weights, centers = weights[weights > 0], centers[weights > 0]
     clusters = Clusters(grid, basis, _on_grid(centers, grid), _reach(spread))
     covariances = noisy_covariances(table.cluster_products(clusters), clusters, scales, weights * total)
-    group_weights = np.empty((0, len(weights)))
+    group_weights, group_errors = np.empty((0, len(weights))), np.empty(0)
     if scales.groups is not None:
-        group_weights = noisy_group_weights(table.cluster_counts(clusters), scales.groups, weights)
+        group_weights, group_errors = noisy_group_weights(table.cluster_counts(clusters), scales.groups, weights)
     rest = max(float(np.trace(covariance)) - float(np.trace(axes @ covariance @ axes.T)), 0.0)
     unit = grid.radius / grid.steps
     reach = clusters.reach if len(weights) > 1 else 0
@@ -271,6 +277,7 @@ def fit_model(table: ModelTable, moments: PointMoments, scales: ModelScales, gri
         unit * reach * scales.clusters * len(weights) / total,
         scales.clusters / total if len(weights) > 1 else 0.0,
         group_weights,
+        group_errors,
     )
 
 
@@ -325,15 +332,19 @@ def noisy_covariances(exact: ClusterProducts, clusters: Clusters, scales: ModelS
     return np.array([_positive((1 - part) * pooled + part * each) for part, each in zip(share, own, strict=True)])
 
 
-def noisy_group_weights(exact: ClusterCounts, scale: float, weights: FloatArray) -> FloatArray:
-    """Add noise to the counts of each group's clusters; return the share of each cluster, float64[groups, k].
+def noisy_group_weights(exact: ClusterCounts, scale: float, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Add noise to the counts of each group's clusters; return the share of each cluster, and the noise on a share.
 
-    weights: the shares of all groups together, which a group has whose own counts may be noise.
+    They are float64[groups, k] and float64[groups]. weights: the shares of all groups together, which a group has whose
+    own counts may be noise; any other share is as likely there.
     """
     noisy = gaussian(FINENESS * exact.counts.reshape(-1), FINENESS * scale).reshape(exact.counts.shape)
     used = np.where(noisy > MIN_GROUP_COUNT * FINENESS * scale, noisy, 0.0)
-    used = np.where(used.any(axis=1, keepdims=True), used, weights)
-    return np.asarray(used / used.sum(axis=1, keepdims=True))
+    totals = used.sum(axis=1)
+    shares = np.where(totals[:, None] > 0, used, weights)
+    deviation = gaussian_deviation(FINENESS * scale)
+    errors = np.where(totals > 0, deviation / np.maximum(totals, deviation), 1.0)
+    return np.asarray(shares / shares.sum(axis=1, keepdims=True)), errors
 
 
 def main_axes(covariance: FloatArray, deviation: float) -> FloatArray:

@@ -388,7 +388,7 @@ def sized_variants(space: Space, n: int, effort: str) -> Sequence[Space]:
 def modeled_variants(space: Space, n: int, effort: str, groups: int = 1) -> Sequence[Space]:
     """Return the variants of a space that an effort tries with a model, which lets more coordinates pay.
 
-    Every group has noise on all of its cells: with groups, as many more coordinates are tried as they share.
+    Every group has noise on all of its cells: with groups, the largest number is shared between them.
     """
     limit = MAX_DIRECTIONS[effort]
     first, *others = space.size_variants(n)

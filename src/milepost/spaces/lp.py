@@ -453,7 +453,7 @@ class L2(Projected):
         return result
 
     def _product_sums(self, integers: AnyArray, directions: AnyArray, max_summands: int) -> IntArray:
-        """Return Σ|⟨Θ_k, X⟩| of records, from sums of so many directions at most, in the precision of the arguments."""
+        """Return Σ|⟨Θ_k, X⟩| of records, from sums of `max_summands` directions, in the precision of the arguments."""
         coordinates = integers.T[:-1]
         result = np.zeros(len(integers), dtype=np.int64)
         step = max(1, min(CACHE_NUMBERS // max(1, len(integers)), max_summands))

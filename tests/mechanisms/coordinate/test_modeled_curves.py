@@ -63,7 +63,8 @@ def test_groups_whose_weights_are_right_have_noise_only(make: Callable[[], Space
     rows = np.concatenate(tables)
     labels = np.repeat(["a", "b", "c"], [len(table) for table in tables])
     grouped = mp.release(rows, make(), groups=labels, labels=["a", "b", "c"], **ALMOST_NO_NOISE)  # type: ignore[arg-type]
-    model = replace(model_at(places), group_weights=counts / counts.sum(axis=1, keepdims=True))
+    weights = counts / counts.sum(axis=1, keepdims=True)
+    model = replace(model_at(places), group_weights=weights, group_errors=np.zeros(3))
     answers = with_model(grouped.space, grouped.statistic.statistics, model)
     wrong = with_model(
         grouped.space, grouped.statistic.statistics, replace(model, group_weights=model.group_weights[::-1])
@@ -83,7 +84,10 @@ def test_a_model_of_other_groups_does_not_fit() -> None:
         labels=[0, 1, 2],
         **ALMOST_NO_NOISE,  # type: ignore[arg-type]
     )
-    for model in (model_at(vectors(4)), replace(model_at(vectors(4)), group_weights=np.full((2, 4), 0.25))):
+    for model in (
+        model_at(vectors(4)),
+        replace(model_at(vectors(4)), group_weights=np.full((2, 4), 0.25), group_errors=np.zeros(2)),
+    ):
         with pytest.raises(MilepostError, match="model does not fit its groups"):
             with_model(grouped.space, grouped.statistic.statistics, model)
 
