@@ -12,6 +12,7 @@ import pyarrow as pa
 from milepost._typing import AnyArray, FloatArray, ImageArray, IntArray
 from milepost.errors import MilepostError, SuppressFailures
 from milepost.spaces.bounds_provenance import BoundsProvenance
+from milepost.spaces.charts.chart import Chart
 from milepost.spaces.distances.tiles import Tile, tile_slices
 from milepost.spaces.embeddings.embedding import Embedding
 from milepost.spaces.fields import SpaceField
@@ -205,6 +206,15 @@ class Space(ABC):
         """Return points on all sides of a point, at about this distance: by default along the axes."""
         axes = distance * np.eye(self.width)
         return np.vstack([point + axes, point - axes])
+
+    @property
+    def chart(self) -> Chart | None:
+        """A square of the plane that covers the space, if the space is two-dimensional; else None."""
+        return None
+
+    def query_records(self, queries: AnyArray) -> FloatArray:
+        """Return queries as records of the same places, in or outside the space. By default the queries themselves."""
+        return queries
 
     def user_point(self, query: AnyArray) -> Any:
         """Return a query as a user writes it."""

@@ -16,6 +16,7 @@ import pyarrow as pa
 from milepost._typing import AnyArray, FloatArray, ImageArray
 from milepost._validation import check_whole
 from milepost.errors import MilepostError, warn
+from milepost.spaces.charts.chart import Chart, SphereChart
 from milepost.spaces.distances.tiles import Tile, TileBuffer, gather, row_slices, tile_slices
 from milepost.spaces.embeddings.anchor import TABLE_ERROR, Anchor, HeightTable, border_curve, border_table, rings
 from milepost.spaces.embeddings.directions import DIRECTIONS, MAX_DIRECTIONS, equal_angles, power_of_two
@@ -193,6 +194,15 @@ class GreatCircle(CoordinateSpace):
         up = sine * sine_center + along * cosine_center
         return np.column_stack([cosine * sine_turn, sine * cosine_center - along * sine_center, up])
 
+    def query_records(self, queries: AnyArray) -> FloatArray:
+        """Return queries as unit vectors."""
+        return self._vectors(queries[:, 0], queries[:, 1])
+
+    @cached_property
+    def chart(self) -> Chart:
+        """The disc that the cap becomes in Lambert's projection."""
+        return SphereChart(EARTH_KM, self._radius)
+
     @staticmethod
     def _center_angles(vectors: FloatArray) -> FloatArray:
         """Return the angles of vectors to the centre."""
@@ -337,7 +347,7 @@ class GreatCircle(CoordinateSpace):
 
     def prepare_queries(self, queries: AnyArray) -> FloatArray:
         """Return queries as unit vectors."""
-        return self._vectors(queries[:, 0], queries[:, 1])
+        return self.query_records(queries)
 
     def distance_tiles(self, records: FloatArray, queries: AnyArray) -> Iterator[Tile]:
         """Yield great-circle distances in km, to a micrometre.
