@@ -201,7 +201,7 @@ class GreatCircle(CoordinateSpace):
     @cached_property
     def chart(self) -> Chart:
         """The disc that the cap becomes in Lambert's projection."""
-        return SphereChart(EARTH_KM, self._radius)
+        return SphereChart(EARTH_KM, self._radius, self.latitude, self.longitude)
 
     @staticmethod
     def _center_angles(vectors: FloatArray) -> FloatArray:
