@@ -9,11 +9,12 @@ docs/proofs/quadtree.md.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import scipy
 
-from milepost._typing import AnyArray, FloatArray, IntArray
+from milepost._typing import FloatArray, IntArray
 from milepost.spaces.charts.chart import Chart
 
 HIGH_BITS = 30  # sums are split here, so that products with whole hat functions do not overflow
@@ -43,7 +44,7 @@ class NestedGrids:
     def vertices(self) -> IntArray:
         """The indices int64[N, 2] of the vertices of the finest grid that count, row by row."""
         cells = np.stack(np.meshgrid(*[np.arange(self.size - 1)] * 2, indexing="ij"), axis=-1).reshape(-1, 2)
-        inside = self.chart.inside(cells * self.width, self.width)
+        inside = self.chart.inside(cells.astype(np.float64) * self.width, self.width)
         counted = np.zeros((self.size, self.size), dtype=bool)
         for along in (0, 1):
             for across in (0, 1):
@@ -54,18 +55,18 @@ class NestedGrids:
     @property
     def positions(self) -> FloatArray:
         """The positions float64[N, 2] of these vertices in the chart."""
-        return self.vertices * self.width
+        return self.vertices.astype(np.float64) * self.width
 
     def steps(self, level: int) -> int:
         """Return how many cells of the finest grid are in one of a coarser grid, along a side."""
         return (self.size - 1) // (self.sizes[level] - 1)
 
     @cached_property
-    def hats(self) -> tuple[AnyArray, ...]:
+    def hats(self) -> tuple[Any, ...]:
         """The hat functions of each coarser grid at the vertices: sparse int64[K, N], in units of 1/steps²."""
         return tuple(self._hats(level) for level in range(len(self.sizes) - 1))
 
-    def _hats(self, level: int) -> AnyArray:
+    def _hats(self, level: int) -> Any:
         steps, size, count = self.steps(level), self.sizes[level], len(self.vertices)
         cells = np.minimum(self.vertices // steps, size - 2)
         shares = self.vertices - cells * steps
@@ -114,7 +115,7 @@ class GridEstimate:
         self._finest = float(variances[-1])
 
     @cached_property
-    def _hats(self) -> AnyArray:
+    def _hats(self) -> Any:
         """The hat functions of all coarser grids: sparse float64[K, N]."""
         grids = self.grids
         parts = [hats.astype(np.float64) / grids.steps(level) ** 2 for level, hats in enumerate(grids.hats)]
