@@ -321,6 +321,8 @@ KINDS = [
     Kind("field", pure=False, session=True),
     Kind("net", pure=True),
     Kind("net", pure=False),
+    Kind("quadtree", pure=True),
+    Kind("quadtree", pure=False),
     Kind("gaussian", pure=False),
     Kind("laplace", pure=True),
 ]

@@ -19,12 +19,13 @@ from milepost._typing import AnyArray, FloatArray, IntArray
 from milepost.auditing import Case, Claim, Gaussian, Outcomes, Pure, fixtures
 from milepost.auditing import cases as bounds_search
 from milepost.auditing.case import Draw, gaussian_ratio, sketch_of
-from milepost.auditing.case_matrix import APPROXIMATE
+from milepost.auditing.case_matrix import APPROXIMATE, PURE
 from milepost.auditing.noise_trace import NoiseTrace, TracePair
 from milepost.ingest.aggregation import read_sums
 from milepost.mechanisms.coordinate.slopes import Slopes
 from milepost.mechanisms.paper.game import PrivateGame
 from milepost.mechanisms.paper.tangents import convex_learner, interactive_margins
+from milepost.mechanisms.planar.quadtree import Quadtree
 from milepost.mechanisms.query.cholesky import CholeskyFactor
 from milepost.mechanisms.query.field import FRACTION_BITS, Field, Innovations
 from milepost.mechanisms.query.links import Links
@@ -35,6 +36,7 @@ from milepost.pipeline.private_ball import CENTER_SHARE, COMPARISONS, BallScales
 from milepost.privacy.guarantee import Guarantee
 from milepost.privacy.protected_change import ProtectedChange
 from milepost.privacy.sparse_vector import noise_scales
+from milepost.spaces.base import require_chart
 from milepost.spaces.embeddings.anchor import Anchor
 from milepost.spaces.embeddings.embedding import QUANTA
 from milepost.spaces.lp import L1
@@ -42,6 +44,8 @@ from milepost.spaces.queries import Queries
 from milepost.statistics.ball_points import BallGrid
 from milepost.statistics.model_sums import BASIS_BITS, MODEL_STEPS, Clusters, PointMoments, model_grid
 from milepost.statistics.sketch import Sketch
+from milepost.statistics.statistic_spec import RecordBlock
+from milepost.statistics.vertex_sums import UNIT, VertexSums
 
 
 @dataclass(frozen=True)
@@ -263,6 +267,20 @@ def unpaid_anchor(guarantee: Guarantee = APPROXIMATE) -> KnownCase:
     sketches = [sketch_of(space, [point], design.sketch_cells) for point in ([1.0, 0.0], [0.0, 0.0])]
     runs = [partial(design.run, sketch) for sketch in sketches]
     return case_from_traces("slopes", "an anchor without its share of the budget", Gaussian(guarantee.mu), *runs)
+
+
+# --- quadtree -------------------------------------------------------------------------------------------------------
+
+
+def unshared_levels(guarantee: Guarantee = PURE) -> KnownCase:
+    """A record moves from corner to corner of a square, where every level spends the whole of ε."""
+    space = fixtures.plane().space()
+    design = Quadtree().design(space, 1, ProtectedChange(), guarantee)
+    unshared = replace(design, level_scales=(2 * UNIT / guarantee.epsilon,) * len(design.level_scales))
+    spec = VertexSums.spec(require_chart(space), design.size)
+    sums = [spec.of(RecordBlock(space.read(np.array([corner])))) for corner in ([0.0, 0.0], [2.0, 2.0])]
+    runs = [partial(unshared.run, exact) for exact in sums]
+    return case_from_traces("quadtree", "levels that each spend ε", Pure(guarantee.epsilon), *runs)
 
 
 # --- bounds ---------------------------------------------------------------------------------------------------------

@@ -247,8 +247,8 @@ class ReleasedData:
         self.statistic.check_ungrouped()
         if not isinstance(self.statistic, CoordinateStatistic):
             raise MilepostError(
-                f"a {self.mechanism} release has no functions of single columns, which this answer needs; release with "
-                f"one of {', '.join(coordinate_names())}"
+                f"a {self.mechanism} release knows no functions of single columns, which this answer needs; release "
+                f"with one of {', '.join(coordinate_names())}"
             )
         return self.statistic
 

@@ -175,6 +175,15 @@ def field_cases() -> Iterator[Case]:
         yield SearchedCase.of("field", f"line, session, {name}", Gaussian(APPROXIMATE.mu), search)
 
 
+def quadtree_cases() -> Iterator[Case]:
+    """Yield cases of quadtree in a plane, a disc and on the earth, with both laws; other relations in a plane.
+
+    A corner of the space is a corner of the cells of every level: a record there has all of its weight at one of them.
+    """
+    yield from _cases("quadtree", PURE, (fixtures.plane, fixtures.disc, fixtures.earth))
+    yield from _cases("quadtree", APPROXIMATE, (fixtures.plane, fixtures.disc), OTHER_RELATIONS[:2])
+
+
 def _cases(
     mechanism: str,
     guarantee: Guarantee,

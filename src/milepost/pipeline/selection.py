@@ -267,14 +267,15 @@ class Candidates:
     def feasible(self, change: ProtectedChange, guarantee: Guarantee) -> tuple["Candidates", dict[str, str]]:
         """Return the candidates that can give this guarantee, and why the others cannot."""
         refused: dict[str, str] = {}
-        for name, mechanism in self.mechanisms.items():
+        possible = self.mechanisms
+        if self.automatic:
+            possible = {name: m for name, m in possible.items() if m.is_automatic(self.space, guarantee)}
+        for name, mechanism in possible.items():
             try:
                 mechanism.check(change, guarantee)
             except MilepostError as reason:
                 refused[name] = str(reason)
-            if self.automatic and not mechanism.is_automatic(guarantee):
-                refused[name] = "another mechanism has less noise with this guarantee; name it to use it all the same"
-        return self.only(set(self.mechanisms) - set(refused)), refused
+        return self.only(set(possible) - set(refused)), refused
 
     def choices(self, n: int, change: ProtectedChange, guarantee: Guarantee) -> tuple[list[Choice], dict[str, str]]:
         """Return what each would do with n rows, the smallest error first, and why some cannot."""

@@ -57,8 +57,8 @@ class Levels(NamedTuple):
 LEVELS = {
     levels.sizes[-1]: levels
     for levels in (
-        Levels((3, 5), (0.68, 0.32), (0.68, 0.32), (2.04, 1.4)),
-        Levels((3, 9), (0.63, 0.37), (0.68, 0.32), (2.48, 1.5)),
+        Levels((3, 5), (0.68, 0.32), (0.7, 0.3), (2.04, 1.06)),
+        Levels((3, 9), (0.63, 0.37), (0.68, 0.32), (2.48, 1.27)),
         Levels((5, 17), (0.78, 0.22), (0.86, 0.14), (2.76, 1.54)),
         Levels((5, 17, 33), (0.73, 0.2, 0.07), (0.84, 0.13, 0.03), (3.06, 1.58)),
         Levels((5, 17, 65), (0.71, 0.2, 0.09), (0.83, 0.13, 0.04), (3.19, 1.61)),
@@ -311,9 +311,9 @@ class Quadtree(ChartMechanism):
         """Return the mechanism for a table that was read with this many corners along a side."""
         return type(self)(size)
 
-    def is_automatic(self, guarantee: Guarantee) -> bool:
-        """Return whether ε is pure: Gaussian noise is smaller on embedding coordinates."""
-        return guarantee.pure
+    def is_automatic(self, space: Space, guarantee: Guarantee) -> bool:
+        """Return whether ε is pure and distances are no sums over columns: otherwise coordinates have less noise."""
+        return guarantee.pure and space.embedding_columns is None
 
     def design(self, public: Space, n: int, change: ProtectedChange, guarantee: Guarantee) -> QuadtreeDesign:
         """Choose the levels, and share the budget between them and the total."""
