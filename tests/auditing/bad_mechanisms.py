@@ -433,7 +433,7 @@ def exact_choice(epsilon: float = 3.0) -> KnownCase:
 class AgainstNoisy(Innovations):
     """Each innovation is taken against the noisy answers so far, which an analyst has, instead of the exact sums."""
 
-    def ask(self, points: AnyArray, sums: Sequence[int]) -> tuple[IntArray, FloatArray]:
+    def ask(self, points: AnyArray, sums: Sequence[int]) -> tuple[IntArray, FloatArray, FloatArray]:
         """Run the shipped step, then take the noisy sums for exact ones."""
         answers = super().ask(points, sums)
         self.exact = list(self.noisy)
