@@ -27,12 +27,13 @@ from milepost.privacy.protected_change import ProtectedChange
 from milepost.spaces.kernels.kernel import Kernel
 from milepost.spaces.queries import Queries
 from milepost.statistics.distance_sums import DistanceSums
-from tests.auditing.bad_mechanisms import AgainstNoisy
-from tests.chance import assert_scale, assert_wrong_scale
+from tests.auditing.bad_mechanisms import AgainstNoisy, equal_steps
+from tests.chance import assert_rate, assert_scale, assert_wrong_scale
 from tests.drawn_ahead import drawn_ahead
 from tests.mechanisms.contract import (
     APPROXIMATE,
     GUARANTEES,
+    PURE,
     QUICK,
     SPACES,
     Transcript,
@@ -433,6 +434,55 @@ def test_the_budget_is_spent_on_one_record_added() -> None:
     assert Fraction(98, 100) <= pair_cost(LINE, np.array([[0.0]]), tables, ProtectedChange("add-remove")) <= 1
 
 
+# Under pure ε, on the points whose innovations change alike: Σ|ΔE| is then √k times the length of the change.
+
+
+@pytest.mark.parametrize("count", [1, 2, 5, 12])
+def test_pure_epsilon_is_spent_on_the_worst_pair(count: int) -> None:
+    query_points, tables = equal_steps(count), [np.array([[0.0], [0.3]]), np.array([[1.0], [0.3]])]
+    assert Fraction(98, 100) <= pair_cost(LINE, query_points, tables, guarantee=PURE) <= 1
+    change = ProtectedChange("add-remove")
+    shares = [pair_cost(LINE, query_points, [table, table[1:]], change, PURE) for table in tables]
+    assert Fraction(98, 100) <= max(shares) <= 1
+
+
+@pytest.mark.parametrize("name", ["box", "angles", "disc", "ball, d = 10"])
+def test_pure_epsilon_is_spent_at_one_point(name: str) -> None:
+    """At one end of the worst pair; on a disc one point does not see the whole change."""
+    (space, pair, query_points), _ = TIGHT[name]
+    tables = [np.array([record]) for record in pair]
+    assert Fraction(8, 10) <= pair_cost(space, np.array(query_points)[:1], tables, guarantee=PURE) <= 1
+
+
+@pytest.mark.parametrize("count", [2, 5])
+def test_noise_for_one_point_is_too_small_for_several(count: int) -> None:
+    """Without √k, which `max_points` stands for, the cost is √k times ε."""
+    of = FieldNoise.of
+
+    def for_one(kernel: Kernel, max_points: int, *args: Any) -> FieldNoise:
+        return replace(of(kernel, 1, *args), max_points=max_points)
+
+    with patched([(FieldNoise, "of", for_one)]):
+        share = pair_cost(LINE, equal_steps(count), [np.array([[0.0]]), np.array([[1.0]])], guarantee=PURE)
+    assert share == pytest.approx(math.sqrt(count), rel=0.02)
+
+
+def test_a_session_under_pure_epsilon_costs_no_more_wherever_it_goes() -> None:
+    """An analyst who looks for points whose innovations change alike, after noisy answers to others."""
+    space, guarantee = LINE, PURE
+    noise = Field().noise(space, 12, ProtectedChange(), guarantee)
+    first = Noisy(5, 1.0)
+    second = first.again()
+    for transcript, record in ((first, 0.0), (second, 1.0)):
+        innovations = Innovations(noise, 1)
+        with transcript.listen():
+            for place in (0.7, 0.9, *equal_steps(9).ravel()):
+                shift = 1e-6 * (innovations.noisy[-1] % 7 if innovations.noisy else 0)
+                query = np.array([[place + shift]])
+                innovations.ask(query, read_sums([[record]], space, Queries(query, space)).values[0].tolist())
+    assert Fraction(6, 10) <= share_of_budget(first, second, guarantee) <= 1
+
+
 def spoilt(space: Any, change: Callable[[Kernel], Kernel]) -> Any:
     """The same space with other kernels."""
     result = type(space).from_json(space.to_json(), space.tensors())
@@ -494,11 +544,11 @@ def test_a_single_that_is_too_small_is_seen() -> None:
     assert pair_cost(other, np.array([[0.0]]), tables, ProtectedChange("add-remove")) > 1
 
 
-def coarse(query_points: AnyArray, rng: np.random.Generator) -> Fraction:
+def coarse(query_points: AnyArray, rng: np.random.Generator, guarantee: mp.Guarantee = APPROXIMATE) -> Fraction:
     """The worst of some pairs of records from end to end, in a table of others."""
     rest = rng.random((3, 1))
     return max(
-        pair_cost(LINE, query_points, [np.vstack([[[left]], rest]), np.vstack([[[right]], rest])])
+        pair_cost(LINE, query_points, [np.vstack([[[left]], rest]), np.vstack([[[right]], rest])], guarantee=guarantee)
         for left, right in ((0.0, 1.0), (0.0, 0.999), (0.001, 1.0), (1.0, 0.0), (0.002, 0.9995))
     )
 
@@ -514,6 +564,20 @@ def test_rounding_of_innovations_is_paid_for(bits: int) -> None:
             assert coarse(query_points, rng) <= 1
             with patched([(FieldNoise, "of", lambda *args: replace_split(of, *args))]):
                 violations += coarse(query_points, rng) > 1
+    assert violations
+
+
+@pytest.mark.parametrize("bits", [2, 3, 5])
+def test_rounding_of_innovations_is_paid_for_under_pure_epsilon(bits: int) -> None:
+    """At two points whose innovations change alike, where √2 times the length of the change is reached."""
+    rng, of = np.random.default_rng(0), FieldNoise.of
+    violations = 0
+    with patched([(field, "STEP_BITS", bits)]):
+        for _ in range(6):
+            query_points = equal_steps(2) + 1e-3 * rng.random((2, 1))
+            assert coarse(query_points, rng, PURE) <= 1
+            with patched([(FieldNoise, "of", lambda *args: replace_split(of, *args))]):
+                violations += coarse(query_points, rng, PURE) > 1
     assert violations
 
 
@@ -562,7 +626,7 @@ def claimed_covariance(noise: FieldNoise, query_points: AnyArray) -> FloatArray:
     half = kernel.half(query_points)
     result = half[:, None] + half[None] - 2 * kernel.apart(query_points, query_points)
     result[np.diag_indices(len(query_points))] = 2 * half + NUGGET * kernel.max_variance
-    return np.asarray(noise.split.power / 2 * result)
+    return np.asarray(noise.innovation_deviation**2 * result)
 
 
 def directions(covariance: FloatArray, others: Sequence[FloatArray] = ()) -> list[FloatArray]:
@@ -665,7 +729,75 @@ def test_the_constant_is_what_it_is_claimed_to_be() -> None:
         assert_other_covariance(errors, wrong_covariance, right)
 
 
+def claimed_kurtoses(covariance: FloatArray) -> FloatArray:
+    """3·Σℓ⁴/(Σℓ²)² of sums of independent Laplace draws that have this covariance, in the order of the points."""
+    rows = np.linalg.cholesky(covariance)
+    return np.asarray(3 * (rows**4).sum(axis=1) / (rows**2).sum(axis=1) ** 2)
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_answers_say_their_deviations_and_kurtoses(name: str) -> None:
+    """Of sums of Laplace draws; those of Gaussian ones are 0."""
+    space, rows = LAWS[name]
+    query_points = space.clip_points(space.read_queries(rows.astype(np.float64)))
+    for guarantee in (PURE, APPROXIMATE):
+        noise = Field().noise(space, 8, ProtectedChange(), guarantee)
+        covariance, session = claimed_covariance(noise, query_points), Innovations(noise, 0)
+        parts = [session.ask(query_points[part], [0] * count) for part, count in ((slice(2), 2), (slice(2, None), 4))]
+        _, deviations, kurtoses = map(np.concatenate, zip(*parts, strict=True))
+        assert deviations * noise.quantum == pytest.approx(np.sqrt(np.diag(covariance)), rel=1e-6)
+        assert kurtoses == pytest.approx(claimed_kurtoses(covariance) if guarantee.pure else np.zeros(6), abs=1e-6)
+    assert claimed_kurtoses(covariance)[0] == pytest.approx(3)
+    assert claimed_kurtoses(covariance).min() < 2.5
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", LAWS)
+def test_answers_under_pure_epsilon_have_the_law_that_they_claim(name: str) -> None:
+    """Whitened, errors are independent Laplace draws, and no normal ones; half-widths cover as often as they say."""
+    space, rows = LAWS[name]
+    query_points = space.clip_points(space.read_queries(rows.astype(np.float64)))
+    queries, change = Queries(query_points, space), ProtectedChange()
+    noise = Field().noise(space, 6, change, PURE)
+    sums = read_sums(points(space, np.random.default_rng(0).random((50, 2))), space, queries)
+    with drawn_ahead():
+        releases = [run_mechanism(Field(), sums, queries, change, PURE) for _ in range(RELEASES)]
+    truth = sums.values[0] * noise.quantum / 50
+    errors = np.array([release.values(np.arange(6), raw=True) for release in releases]) - truth
+    covariance = claimed_covariance(noise, query_points)
+    draws = math.sqrt(2) * 50 * np.linalg.solve(np.linalg.cholesky(covariance), errors.T)  # of scale 1
+    assert_scale(draws, law="laplace", against=1.08)
+    for draw in draws:
+        assert_scale(draw, law="laplace", against=1.25, comparisons=len(draws))
+    # a normal law of the same variance has 0.0125 beyond its quantile of 0.002, and almost nothing beyond this one
+    beyond = np.count_nonzero(np.abs(draws) > math.log(500))
+    assert_rate(draws.size - beyond, draws.size, at_least=0.998, at_most=0.998, against=0.9999)
+    widths = releases[0].half_widths(np.arange(6), 0.95)
+    assert_rate((np.abs(errors) <= widths).sum(axis=0), RELEASES, at_least=0.95, against=0.9)
+    assert_rate((np.abs(errors) <= widths / 2).sum(axis=0), RELEASES, at_most=0.79, against=0.86)
+
+
 # Predictions, refusals.
+
+
+def test_the_prediction_under_pure_epsilon_is_no_less_than_the_release_says() -> None:
+    """It takes the kurtosis of one draw for every answer: the first one has it, and others have up to a tenth less."""
+    for name in ("steps", "disc", "cap", "angles"):
+        space = KERNELS[name]
+        query_points = inside(space, [[k / 7] * space.width for k in range(8)])
+        queries = Queries(np.asarray(space.clip_points(space.read_queries(query_points))), space)
+        for change in (ProtectedChange(), ProtectedChange("add-remove")):
+            with silent():
+                prediction = Field().predict(queries, 3000, change, PURE).prediction
+            sums = read_sums(points(space, [[0.3] * space.width] * 3000), space, queries)
+            with Transcript().listen():
+                released = run_mechanism(Field(), sums, queries, change, PURE)
+            assert released.total.pure or change.public_total
+            if change.public_total:
+                assert prediction.rms == pytest.approx(released.deviation, rel=1e-6)
+                for uniform, predicted in ((False, prediction.error), (True, prediction.uniform)):
+                    half_width = released.half_width(0.95, uniform=uniform)
+                    assert half_width * (1 - 1e-6) <= predicted <= 1.1 * half_width
 
 
 @spaces
