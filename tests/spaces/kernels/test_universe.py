@@ -566,7 +566,7 @@ def test_the_file_does_not_show_who_is_in_the_table(tmp_path: Path) -> None:
     assert sizes[0] == sizes[1] == sizes[2]
 
 
-def test_pure_epsilon_computes_no_covariance() -> None:
+def test_a_mechanism_without_a_field_computes_no_covariance() -> None:
     """It would be for nothing."""
 
     def never(*_: Any) -> Any:
@@ -574,4 +574,11 @@ def test_pure_epsilon_computes_no_covariance() -> None:
 
     space = mp.AnyMetric(mp.precomputed(path(20)), 19, [0, 7, 19], universe=range(20))
     with patched([(universe, "covariances", never)]):
-        assert mp.release(PEOPLE, space, epsilon=1).guarantee.delta == PURE.delta
+        assert mp.release(PEOPLE, space, epsilon=1, mechanism="laplace").guarantee == PURE
+
+
+def test_pure_epsilon_takes_a_field_where_there_is_a_universe() -> None:
+    space = mp.AnyMetric(mp.precomputed(path(20)), 19, range(20), universe=range(20))
+    synopsis = mp.release(PEOPLE, space, epsilon=1)
+    assert (synopsis.mechanism, synopsis.guarantee) == ("field", PURE)
+    assert_promised(synopsis, range(20), mp.exact_mean_distance(PEOPLE, space, range(20)), at_most=4)
