@@ -451,7 +451,7 @@ def exact_choice(epsilon: float = 3.0) -> KnownCase:
 class AgainstNoisy(Innovations):
     """Each innovation is taken against the noisy answers so far, which an analyst has, instead of the exact sums."""
 
-    def ask(self, points: AnyArray, sums: Sequence[int]) -> tuple[IntArray, FloatArray]:
+    def ask(self, points: AnyArray, sums: Sequence[int]) -> tuple[IntArray, FloatArray, FloatArray]:
         """Run the shipped step, then take the noisy sums for exact ones."""
         answers = super().ask(points, sums)
         self.exact = list(self.noisy)
@@ -482,3 +482,39 @@ def against_noisy(kind: type[Innovations] = AgainstNoisy) -> KnownCase:
 
     loss = float(np.linalg.norm((pair[0] - pair[1]) / scales))
     return KnownCase(Case("field", "innovations against noisy answers", Gaussian(guarantee.mu), *map(draw, pair)), loss)
+
+
+def equal_steps(count: int) -> FloatArray:
+    """Return points of the line 0..1, float64[count, 1], whose innovations change alike if a record moves from 0 to 1.
+
+    Distances change by 1 − 2y, and the covariance of a field is 1 − 2|y − y′|. The changes' squares add up to the
+    squared norm of 1 − 2y at the points so far: each point raises it by 1/count, and the last one is 0.
+    """
+
+    def squared_norm(points: list[float]) -> float:
+        places = np.array(points)
+        change = 1 - 2 * places
+        return float(change @ np.linalg.solve(1 - 2 * np.abs(places[:, None] - places), change))
+
+    points: list[float] = []
+    for number in range(1, count):
+        low, high = 0.0, points[-1] if points else 0.5
+        while high - low > 1e-12:
+            middle = (low + high) / 2
+            low, high = (middle, high) if squared_norm([*points, middle]) > number / count else (low, middle)
+        points.append(low)
+    return np.array([*points, 0.0])[:, None]
+
+
+def forgotten_root(epsilon: float = 1.0, count: int = 4) -> KnownCase:
+    """A field whose Laplace noise is that for one point, while several are asked: √k times too little."""
+    space, points = L1([(0, 1)]), equal_steps(count)
+    noise = replace(Field().noise(space, 1, ProtectedChange(), Guarantee(epsilon)), max_points=count)
+    queries = Queries(points, space)
+
+    def run(mover: float) -> object:
+        sums = read_sums([[mover], [0.5]], space, queries).values[0].tolist()
+        return Innovations(noise, 2).ask(points, sums)
+
+    runs = [partial(run, mover) for mover in (0.0, 1.0)]
+    return case_from_traces("field", "several queries with the Laplace noise of one", Pure(epsilon), *runs)

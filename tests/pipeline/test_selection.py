@@ -135,10 +135,10 @@ def test_a_named_mechanism_is_taken_whatever_its_error() -> None:
 def test_a_pure_guarantee_refuses_what_is_gaussian_and_says_why() -> None:
     """δ is never changed."""
     planned = mp.plan(PLANE, n=1000, epsilon=1, queries=random_queries(3))
-    assert set(planned.refused) == {"slopes", "gaussian", "field"}
+    assert set(planned.refused) == {"slopes", "gaussian"}
     assert all("needs delta > 0" in reason for reason in planned.refused.values())
     assert all(f"{name}: {reason}" in planned.notes for name, reason in planned.refused.items())
-    assert set(by_name(planned)) == {"hats", "tangents", "laplace", "net"}
+    assert set(by_name(planned)) == {"hats", "tangents", "field", "laplace", "net"}
 
 
 @pytest.mark.usefixtures("silent", "no_data")
@@ -148,7 +148,7 @@ def test_a_pure_guarantee_refuses_what_is_gaussian_and_says_why() -> None:
         ({"mechanism": "slopes"}, r"^slopes adds Gaussian noise and needs delta > 0; use hats, quadtree or tangents$"),
         (
             {"mechanism": "gaussian", "queries": [[1, 1]]},
-            "^gaussian adds Gaussian noise and needs delta > 0; use hats, quadtree, tangents, laplace or net$",
+            "^gaussian adds Gaussian noise and needs delta > 0; use hats, quadtree, tangents, field, laplace or net$",
         ),
         ({"mechanism": "laplace"}, r"^laplace answers given points only.*queries="),
         (

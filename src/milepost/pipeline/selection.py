@@ -32,7 +32,7 @@ from milepost.mechanisms.registry import (
     check_mechanism,
     mechanism_named,
 )
-from milepost.mechanisms.totals import Total, check_total
+from milepost.mechanisms.totals import check_total
 from milepost.pipeline.private_model import (
     MAX_DIRECTIONS,
     MODEL_SHARE,
@@ -659,9 +659,9 @@ class FieldChoice:
         check_total(source.total, n, table.change)
         if total is None:
             drawing()
-            noisy_total = Total.draw(source.total, self.noise.split.total, pure=False)
+            noisy_total = self.noise.draw_total(source.total)
         else:
-            noisy_total = Total.of(total, self.noise.split.total, pure=False)
+            noisy_total = self.noise.total(total)
         size, value = noisy_total.size, noisy_total.value
         return StartedSession(lambda: FieldEngine(source, self.space, self.noise, noisy_total), size, value)
 
