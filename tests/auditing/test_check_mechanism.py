@@ -28,6 +28,7 @@ TIGHT = {
     "tangents": 0.5,
     "field": 0.99,
     "net": 0.999,
+    "quadtree": 0.999,
     "gaussian": 0.999,
     "laplace": 0.999,
 }
