@@ -8,6 +8,7 @@ from milepost.mechanisms.base import CoordinateMechanism, NoisyStatistic, QueryM
 from milepost.mechanisms.coordinate.hats import Hats
 from milepost.mechanisms.coordinate.slopes import Slopes
 from milepost.mechanisms.paper.tangents import Tangents
+from milepost.mechanisms.query.basis import Basis
 from milepost.mechanisms.query.field import Field
 from milepost.mechanisms.query.net import Net
 from milepost.mechanisms.query.per_query import LAWS, PerQuery
@@ -17,7 +18,7 @@ from milepost.privacy.protected_change import ProtectedChange
 AnyMechanism: TypeAlias = CoordinateMechanism | QueryMechanism
 AUTO = "auto"
 
-_BUILT_IN: tuple[AnyMechanism, ...] = (Slopes(), Hats(), Tangents(), Field(), *map(PerQuery, LAWS), Net())
+_BUILT_IN: tuple[AnyMechanism, ...] = (Slopes(), Hats(), Tangents(), Field(), *map(PerQuery, LAWS), Net(), Basis())
 MECHANISMS = {mechanism.name: mechanism for mechanism in _BUILT_IN}
 MECHANISM_NAMES = tuple(MECHANISMS)  # of the mechanisms that "auto" selects from
 _registered = dict(MECHANISMS)  # and those of users

@@ -12,6 +12,7 @@ import pyarrow as pa
 from milepost._typing import AnyArray, FloatArray, ImageArray, IntArray
 from milepost.errors import MilepostError, SuppressFailures
 from milepost.spaces.bounds_provenance import BoundsProvenance
+from milepost.spaces.distances.representatives import RepresentativeColumns
 from milepost.spaces.distances.tiles import Tile, tile_slices
 from milepost.spaces.embeddings.embedding import Embedding
 from milepost.spaces.fields import SpaceField
@@ -282,6 +283,15 @@ class Space(ABC):
         """Covariances for the noise of `field`; none where the metric may not be of negative type."""
         return ()
 
+    def representative_columns(self, queries: AnyArray, max_numbers: int) -> RepresentativeColumns | None:  # noqa: ARG002
+        """Return distances of points to queries that stand for those of all records; None where none are known.
+
+        queries: as `clip_points` returns them. max_numbers: about how many distances there may be. The result is
+        public, and `basis` rests on it: the column of every record, as `distance` computes it, is one of these, or a
+        mixture of them within their errors. By default None.
+        """
+        return None
+
     @property
     def embedding_columns(self) -> IntArray | None:
         """The column of each embedding coordinate; None where embedding coordinates are not columns."""
@@ -336,6 +346,14 @@ def distance_range(space: Space, queries: AnyArray) -> tuple[FloatArray, FloatAr
     """Return a space's `distance_range`, or the default where a subclass has another `distance` than its method."""
     described = space._describes_distance("distance_range")
     return space.distance_range(queries) if described else Space.distance_range(space, queries)
+
+
+def representative_columns(space: Space, queries: AnyArray, max_numbers: int) -> RepresentativeColumns | None:
+    """Return a space's `representative_columns`; None where a subclass reads or measures records in another way."""
+    names = {"representative_columns", "read", "prepare_records", "distance", "distance_tiles"}
+    owner = next(cls for cls in type(space).__mro__ if names & set(cls.__dict__))
+    described = "representative_columns" in owner.__dict__
+    return space.representative_columns(queries, max_numbers) if described else None
 
 
 @dataclass(frozen=True)
