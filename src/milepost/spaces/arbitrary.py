@@ -13,7 +13,7 @@ from milepost._typing import AnyArray, FloatArray, ImageArray, IntArray
 from milepost._validation import check_whole
 from milepost.errors import MilepostError, SuppressFailures
 from milepost.spaces.base import Space
-from milepost.spaces.distances.representatives import RepresentativeColumns
+from milepost.spaces.charts.representative_columns import RepresentativeColumns
 from milepost.spaces.embeddings.bourgain import Calibration, Subsets, draw, measure, paper_repetitions
 from milepost.spaces.embeddings.embedding import QUANTA, Distortion, Embedding, box_sensitivity_bound
 from milepost.spaces.fields import BOOLEAN, INTEGER, NUMBER, OBJECTS, SpaceField

@@ -12,7 +12,8 @@ import pyarrow as pa
 from milepost._typing import AnyArray, FloatArray, ImageArray, IntArray
 from milepost.errors import MilepostError, SuppressFailures
 from milepost.spaces.bounds_provenance import BoundsProvenance
-from milepost.spaces.distances.representatives import RepresentativeColumns
+from milepost.spaces.charts.chart import Chart
+from milepost.spaces.charts.representative_columns import RepresentativeColumns, grid_columns
 from milepost.spaces.distances.tiles import Tile, tile_slices
 from milepost.spaces.embeddings.embedding import Embedding
 from milepost.spaces.fields import SpaceField
@@ -207,6 +208,15 @@ class Space(ABC):
         axes = distance * np.eye(self.width)
         return np.vstack([point + axes, point - axes])
 
+    @property
+    def chart(self) -> Chart | None:
+        """A square of the plane that covers the space, if the space is two-dimensional; else None."""
+        return None
+
+    def query_records(self, queries: AnyArray) -> FloatArray:
+        """Return queries as records of the same places, in or outside the space. By default the queries themselves."""
+        return queries
+
     def user_point(self, query: AnyArray) -> Any:
         """Return a query as a user writes it."""
         return query
@@ -283,14 +293,18 @@ class Space(ABC):
         """Covariances for the noise of `field`; none where the metric may not be of negative type."""
         return ()
 
-    def representative_columns(self, queries: AnyArray, max_numbers: int) -> RepresentativeColumns | None:  # noqa: ARG002
+    def representative_columns(self, queries: AnyArray, max_numbers: int) -> RepresentativeColumns | None:
         """Return distances of points to queries that stand for those of all records; None where none are known.
 
         queries: as `clip_points` returns them. max_numbers: about how many distances there may be. The result is
-        public, and `basis` rests on it: the column of every record, as `distance` computes it, is one of these, or a
-        mixture of them within their errors. By default None.
+        public, and the privacy of `basis` rests on it: the column of every record, as `distance` returns it and up to
+        `distance_error`, is one of these, or a mixture of them within their errors. By default those of a grid on the
+        `chart`.
         """
-        return None
+        if self.chart is None:
+            return None
+        places = self.query_records(queries)
+        return grid_columns(self.chart, places, lambda points: self.distance(points, queries), max_numbers)
 
     @property
     def embedding_columns(self) -> IntArray | None:
@@ -350,10 +364,10 @@ def distance_range(space: Space, queries: AnyArray) -> tuple[FloatArray, FloatAr
 
 def representative_columns(space: Space, queries: AnyArray, max_numbers: int) -> RepresentativeColumns | None:
     """Return a space's `representative_columns`; None where a subclass reads or measures records in another way."""
-    names = {"representative_columns", "read", "prepare_records", "distance", "distance_tiles"}
-    owner = next(cls for cls in type(space).__mro__ if names & set(cls.__dict__))
-    described = "representative_columns" in owner.__dict__
-    return space.representative_columns(queries, max_numbers) if described else None
+    promises = {"representative_columns", "chart"}
+    names = promises | {"read", "prepare_records", "distance", "distance_tiles"}
+    owner = next(cls for cls in type(space).__mro__ if names & set(vars(cls)))
+    return space.representative_columns(queries, max_numbers) if promises & set(vars(owner)) else None
 
 
 @dataclass(frozen=True)

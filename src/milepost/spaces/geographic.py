@@ -6,7 +6,7 @@ that its image depends on it alone.
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
@@ -16,6 +16,8 @@ import pyarrow as pa
 from milepost._typing import AnyArray, FloatArray, ImageArray
 from milepost._validation import check_whole
 from milepost.errors import MilepostError, warn
+from milepost.spaces.charts.chart import Chart, SphereChart
+from milepost.spaces.charts.representative_columns import RepresentativeColumns
 from milepost.spaces.distances.tiles import Tile, TileBuffer, gather, row_slices, tile_slices
 from milepost.spaces.embeddings.anchor import TABLE_ERROR, Anchor, HeightTable, border_curve, border_table, rings
 from milepost.spaces.embeddings.directions import DIRECTIONS, MAX_DIRECTIONS, equal_angles, power_of_two
@@ -193,6 +195,23 @@ class GreatCircle(CoordinateSpace):
         up = sine * sine_center + along * cosine_center
         return np.column_stack([cosine * sine_turn, sine * cosine_center - along * sine_center, up])
 
+    def query_records(self, queries: AnyArray) -> FloatArray:
+        """Return queries as unit vectors."""
+        return self._vectors(queries[:, 0], queries[:, 1])
+
+    @cached_property
+    def chart(self) -> Chart:
+        """The disc that the cap becomes in Lambert's projection."""
+        return SphereChart(EARTH_KM, self._radius)
+
+    def representative_columns(self, queries: AnyArray, max_numbers: int) -> RepresentativeColumns | None:
+        """Return those of the chart; a distance beyond the diameter, to a query just outside the cap, counts as it."""
+        result = super().representative_columns(queries, max_numbers)
+        if result is None or result.errors is None:
+            return result
+        beyond = np.maximum(EARTH_KM * self._center_angles(self.query_records(queries)) - self.radius_km, 0)
+        return replace(result, errors=result.errors + beyond)
+
     @staticmethod
     def _center_angles(vectors: FloatArray) -> FloatArray:
         """Return the angles of vectors to the centre."""
@@ -337,7 +356,7 @@ class GreatCircle(CoordinateSpace):
 
     def prepare_queries(self, queries: AnyArray) -> FloatArray:
         """Return queries as unit vectors."""
-        return self._vectors(queries[:, 0], queries[:, 1])
+        return self.query_records(queries)
 
     def distance_tiles(self, records: FloatArray, queries: AnyArray) -> Iterator[Tile]:
         """Yield great-circle distances in km, to a micrometre.

@@ -12,6 +12,7 @@ from milepost._typing import AnyArray, FloatArray, ImageArray, IntArray
 from milepost.errors import MilepostError
 from milepost.spaces.bounds_provenance import BoundsProvenance
 from milepost.spaces.box import BOUNDS, BOUNDS_PROVENANCE, DISTANCE_UNIT, STEP, WEIGHTS, Box
+from milepost.spaces.charts.chart import Chart, PlaneChart
 from milepost.spaces.distances.integer_products import (
     MAX_SQUARE,
     RADIUS_BITS,
@@ -208,6 +209,14 @@ class L1(Box):
     def distance_range(self, queries: AnyArray) -> tuple[FloatArray, FloatArray]:
         """Return 0 and the distance to the farthest corner."""
         return self._range_up_to(self._max_differences(queries) @ np.asarray(self.weights))
+
+    @cached_property
+    def chart(self) -> Chart | None:
+        """The rectangle of two columns, each times its weight."""
+        if self.width != 2:
+            return None
+        low, weights, (first, second) = self.low, self.weights, self._spread
+        return PlaneChart((low[0], low[1]), (weights[0], weights[1]), (first, second), taxicab=True)
 
     @cached_property
     def kernels(self) -> tuple[Kernel, ...]:
@@ -475,6 +484,14 @@ class L2(Projected):
         for j in range(self.width):  # of a box they exceed 2⁵³, so that their order matters
             result += integers[:, j] * integers[:, j]
         return result
+
+    @cached_property
+    def chart(self) -> Chart | None:
+        """The rectangle of two columns, or the square around a disc."""
+        if self.width != 2:
+            return None
+        widths = self.high[0] - self.low[0], self.high[1] - self.low[1]
+        return PlaneChart((self.low[0], self.low[1]), (1.0, 1.0), widths, disc=self.radius is not None)
 
     # The anchor: ν uniform on the sphere around the ball, or around the box.
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import scipy
 
 from milepost._typing import FloatArray, IntArray
 from milepost.errors import MilepostError
@@ -30,11 +31,12 @@ from milepost.spaces.queries import Queries
 from milepost.statistics.distance_sums import DistanceSums
 
 MAX_QUERIES = 1 << 10
-MAX_NUMBERS = 1 << 22  # of representative columns, about
+MAX_NUMBERS = 1 << 24  # of representative columns, about
 FRACTION_BITS = 30  # of the entries of principal directions
 ROUNDING = 1.01  # of a component to whole units, by a record that is replaced: 1, and the rounding of floats
-HALF_QUANTUM = 0.5 * (1 + 1e-6)
+QUANTIZATION = 3.0  # quanta: half of one, and less than one each for the rounding of a record and of a corner
 SLACK = 1 + 1e-9  # rounding of floats, always to the private side
+PLAIN_DIRECTIONS, SUBSET_ROWS = 16, 1000  # directions that are not rotated; columns to which others are rotated
 SUBSET, MAX_PAIR_NUMBERS = 96, 1 << 21  # columns whose pairs rates are optimised for, and numbers of these pairs
 SUBSET_COMPONENTS = 12  # in which the subset is spread
 SEARCHED = 1 << 12  # columns among which more pairs are searched for
@@ -66,7 +68,7 @@ class Columns:
         if found.errors is None:
             return cls(queries.quantize(found.columns).astype(np.float64), None)
         unit = queries.quantum
-        more = HALF_QUANTUM + queries.space.distance_error / unit
+        more = QUANTIZATION + 2 * queries.space.distance_error / unit
         return cls(found.columns / unit, found.errors / unit * SLACK + more)
 
     @property
@@ -134,8 +136,7 @@ class Components:
             )
         columns = Columns.of(queries)
         centered = columns.values - columns.values.mean(axis=0)
-        _, vectors = np.linalg.eigh(centered.T @ centered)
-        directions = np.rint(vectors.T[::-1] * 2.0**FRACTION_BITS)
+        directions = np.rint(principal_directions(centered) * 2.0**FRACTION_BITS)
         # sums of 2³⁷ columns, each at most √k·2²⁴ long, are then below 2⁶² units
         bits = FRACTION_BITS + math.ceil(math.log2(queries.count) / 2)
         rates = optimal_rates(centered @ (directions.T / 2.0**bits), columns.typical_error * 2.0 ** (FRACTION_BITS - bits))
@@ -234,6 +235,29 @@ class Middle:
         # float64 sums of k numbers are off by far less than SLACK, and products are part of `rounding`
         _, length = farthest_from(weighted, slacks, (anchors - mean) @ matrix.T)
         return cls(anchors, (length + rounding) * SLACK)
+
+
+def principal_directions(columns: FloatArray) -> FloatArray:
+    """Return orthonormal directions float64[k, k] of centred columns float64[N, k], a direction in each row.
+
+    A distance has a kink at its query, so that a column's components along the minor directions are local: some
+    rotation of these has few large ones for each column, and noise in ℓ₁ is calibrated to their sum. Each doubling of
+    the number of directions is rotated to the columns of some points (Damle, Lin and Ying 2015).
+    """
+    _, vectors = np.linalg.eigh(columns.T @ columns)
+    directions = vectors[:, ::-1]
+    count = len(directions)
+    some = columns[:: max(1, len(columns) // max(SUBSET_ROWS, 2 * count))]
+    start = PLAIN_DIRECTIONS
+    while start < count - 1:
+        band = slice(start, 2 * start)
+        scores = some @ directions[:, band]
+        scores /= np.maximum(np.linalg.norm(scores, axis=0), 1.0)
+        _, _, pivots = scipy.linalg.qr(scores.T, mode="economic", pivoting=True, check_finite=False)
+        left, _, right = np.linalg.svd(scores[pivots[: scores.shape[1]]].T, full_matrices=False)
+        directions[:, band] = directions[:, band] @ (left @ right)
+        start *= 2
+    return np.asarray(directions.T)
 
 
 def optimal_rates(components: FloatArray, error: float) -> FloatArray:

@@ -1,0 +1,1 @@
+"""Charts: a square of the plane for every two-dimensional space."""
