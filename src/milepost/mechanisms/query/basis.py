@@ -31,12 +31,12 @@ from milepost.spaces.queries import Queries
 from milepost.statistics.distance_sums import DistanceSums
 
 MAX_QUERIES = 1 << 10
-MAX_NUMBERS = 1 << 24  # of representative columns, about
+MAX_NUMBERS = 1 << 23  # of representative columns, about
 FRACTION_BITS = 30  # of the entries of principal directions
 ROUNDING = 1.01  # of a component to whole units, by a record that is replaced: 1, and the rounding of floats
 QUANTIZATION = 3.0  # quanta: half of one, and less than one each for the rounding of a record and of a corner
 SLACK = 1 + 1e-9  # rounding of floats, always to the private side
-PLAIN_DIRECTIONS, SUBSET_ROWS = 16, 1000  # directions that are not rotated; columns to which others are rotated
+PLAIN_DIRECTIONS, SUBSET_ROWS = 8, 1000  # directions that are not rotated; columns to which others are rotated
 SUBSET, MAX_PAIR_NUMBERS = 96, 1 << 21  # columns whose pairs rates are optimised for, and numbers of these pairs
 SUBSET_COMPONENTS = 12  # in which the subset is spread
 SEARCHED = 1 << 12  # columns among which more pairs are searched for
@@ -139,7 +139,9 @@ class Components:
         directions = np.rint(principal_directions(centered) * 2.0**FRACTION_BITS)
         # sums of 2³⁷ columns, each at most √k·2²⁴ long, are then below 2⁶² units
         bits = FRACTION_BITS + math.ceil(math.log2(queries.count) / 2)
-        rates = optimal_rates(centered @ (directions.T / 2.0**bits), columns.typical_error * 2.0 ** (FRACTION_BITS - bits))
+        rates = optimal_rates(
+            centered @ (directions.T / 2.0**bits), columns.typical_error * 2.0 ** (FRACTION_BITS - bits)
+        )
         matrix = directions * (rates / 2.0**bits)[:, None]
         weighted = columns.weighted(matrix, columns.values.mean(axis=0))
         pair = l1_diameter(weighted, columns.slacks(matrix)) + ROUNDING * math.fsum(rates)
@@ -357,9 +359,7 @@ class BasisDesign(QueryDesign):
     def noisy_sums(self, total: Total, sums: IntArray) -> NoisySums:
         """Return sums together with the law of their noise; roundings count eight times, for small confidences."""
         deviations = self.unit * self.components.deviations + 8 * self.components.roundings
-        return NoisySums(
-            self.mechanism, self.queries, total, sums, self.anchors, deviations, self.components.kurtoses
-        )
+        return NoisySums(self.mechanism, self.queries, total, sums, self.anchors, deviations, self.components.kurtoses)
 
 
 @dataclass(frozen=True)
