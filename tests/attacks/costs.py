@@ -321,6 +321,7 @@ KINDS = [
     Kind("field", pure=False, session=True),
     Kind("net", pure=True),
     Kind("net", pure=False),
+    Kind("basis", pure=True),
     Kind("gaussian", pure=False),
     Kind("laplace", pure=True),
 ]

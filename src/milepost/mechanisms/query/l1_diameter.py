@@ -4,7 +4,6 @@ Points are split into halves again and again. Two groups of points can be no far
 radii together, so that most pairs of groups need no closer look.
 """
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -38,7 +37,7 @@ def l1_diameter(points: FloatArray, slacks: FloatArray) -> float:
     rounded = np.ascontiguousarray(points[:, order], dtype=np.float32)
     rounding = (points.shape[1] + 8) * 2.0**-22 * float(np.abs(points).sum(axis=1).max())
     best = max(pair.length for pair in far_pairs(rounded, slacks))
-    return _search(rounded, slacks, best) * (1 + 1e-9) + rounding
+    return float(_search(rounded, slacks, best) * (1 + 1e-9) + rounding)
 
 
 def far_pairs(points: AnyArray, slacks: FloatArray) -> list[FarPair]:

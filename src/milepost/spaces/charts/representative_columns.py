@@ -41,8 +41,10 @@ def grid_columns(
     """
     count = max(MIN_CELLS, min(MAX_CELLS, math.isqrt(max_numbers // len(queries)) - 1))
     width = chart.side / count
-    cells = np.stack(np.meshgrid(np.arange(count), np.arange(count), indexing="ij"), axis=-1).reshape(-1, 2)
-    cells = cells[chart.inside(cells * width, width)]
+    cells = np.stack(np.divmod(np.arange(count * count), count), axis=1)
+    low_corners: FloatArray = cells.astype(np.float64) * width
+    inside = chart.inside(low_corners, width)
+    cells, low_corners = cells[inside], low_corners[inside]
     cell_corners = [(cells + shift) @ (count + 1, 1) for shift in ((0, 0), (0, 1), (1, 0), (1, 1))]
     used = np.unique(np.concatenate(cell_corners))
     columns = distances(chart.points(np.stack(np.divmod(used, count + 1), axis=1) * width))
@@ -50,7 +52,7 @@ def grid_columns(
     rows = max(1, BLOCK // len(queries))
     for start in range(0, len(cells), rows):
         part = slice(start, start + rows)
-        bounds = chart.interpolation_errors(cells[part] * width, width, queries)
+        bounds = chart.interpolation_errors(low_corners[part], width, queries)
         for corners in cell_corners:  # each of them once, as cells differ
             index = np.searchsorted(used, corners[part])
             low[index], high[index] = np.minimum(low[index], bounds[0]), np.maximum(high[index], bounds[1])
