@@ -109,7 +109,7 @@ def test_without_queries_only_sketches_are_compared() -> None:
         assert {*by_name(planned), *planned.refused} == {"slopes", "hats", "tangents"}
     planned = mp.plan(EDIT_SPACE, n=1000, epsilon=1, delta=1e-6)
     assert {*by_name(planned), *planned.refused} == set(MECHANISM_NAMES)
-    assert set(planned.refused) == {"field"}
+    assert set(planned.refused) == {"field", "basis"}
 
 
 def test_where_no_promise_is_any_good_the_least_noise_is_taken() -> None:
@@ -137,7 +137,7 @@ def test_a_pure_guarantee_refuses_what_is_gaussian_and_says_why() -> None:
     assert set(planned.refused) == {"slopes", "gaussian", "field"}
     assert all("needs delta > 0" in reason for reason in planned.refused.values())
     assert all(f"{name}: {reason}" in planned.notes for name, reason in planned.refused.items())
-    assert set(by_name(planned)) == {"hats", "tangents", "laplace", "net"}
+    assert set(by_name(planned)) == {"hats", "tangents", "laplace", "net", "basis"}
 
 
 @pytest.mark.usefixtures("silent", "no_data")
@@ -147,7 +147,7 @@ def test_a_pure_guarantee_refuses_what_is_gaussian_and_says_why() -> None:
         ({"mechanism": "slopes"}, r"^slopes adds Gaussian noise and needs delta > 0; use hats or tangents$"),
         (
             {"mechanism": "gaussian", "queries": [[1, 1]]},
-            "^gaussian adds Gaussian noise and needs delta > 0; use hats, tangents, laplace or net$",
+            "^gaussian adds Gaussian noise and needs delta > 0; use hats, tangents, laplace, net or basis$",
         ),
         ({"mechanism": "laplace"}, r"^laplace answers given points only.*queries="),
         ({"mechanism": "magic"}, "unknown mechanism 'magic'.*slopes, hats, tangents, field, gaussian, laplace"),

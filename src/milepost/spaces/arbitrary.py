@@ -58,7 +58,7 @@ class AnyMetric(Space):
     universe : list, optional
         A public list of all possible records, queries or not. A private record that is not in it counts as the first
         in it. With δ > 0, `field` then has noise that is optimised for these records: about as much for all queries
-        as for one or two.
+        as for one or two. With δ = 0, `basis` does the same.
 
     Examples
     --------

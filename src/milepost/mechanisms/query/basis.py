@@ -201,11 +201,11 @@ class Components:
         sums = _whole(self.inverse @ totals)
         found = exact_products(self.directions, sums.tolist())
         missing = [(value << self.bits) - product for value, product in zip(totals.tolist(), found, strict=True)]
-        return _whole(sums + self.inverse @ np.array([float(value) / 2.0**self.bits for value in missing]))
+        return sums + _whole(self.inverse @ np.array([float(value) / 2.0**self.bits for value in missing]))
 
 
 def _whole(values: FloatArray) -> IntArray:
-    return np.clip(np.rint(values), -(2.0**62), 2.0**62).astype(np.int64)
+    return np.clip(np.rint(values), -(2.0**61.5), 2.0**61.5).astype(np.int64)
 
 
 @dataclass(frozen=True, eq=False)

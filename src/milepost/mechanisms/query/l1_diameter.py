@@ -35,7 +35,7 @@ def l1_diameter(points: FloatArray, slacks: FloatArray) -> float:
     """
     order = np.argsort(-np.ptp(points, axis=0))
     rounded = np.ascontiguousarray(points[:, order], dtype=np.float32)
-    rounding = (points.shape[1] + 8) * 2.0**-22 * float(np.abs(points).sum(axis=1).max())
+    rounding = (points.shape[1] + 8) * 2.0**-21 * float(np.abs(points).sum(axis=1).max())
     best = max(pair.length for pair in far_pairs(rounded, slacks))
     return float(_search(rounded, slacks, best) * (1 + 1e-9) + rounding)
 

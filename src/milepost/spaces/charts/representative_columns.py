@@ -14,7 +14,9 @@ import numpy as np
 from milepost._typing import FloatArray
 from milepost.spaces.charts.chart import Chart
 
-MIN_CELLS, MAX_CELLS = 16, 128  # of a grid, along each side
+# cells of a grid along each side: the more queries, the more errors add up
+MIN_CELLS, MAX_CELLS = 16, 128
+FEW_CELLS, MORE_CELLS = 48, 8.0
 BLOCK = 1 << 20  # numbers in memory at a time, beside the result
 
 
@@ -30,6 +32,12 @@ class RepresentativeColumns:
     errors: FloatArray | None = None
 
 
+def cell_count(queries: int, max_numbers: int) -> int:
+    """Return the number of cells along each side, for columns of about `max_numbers` numbers at most."""
+    useful = min(MAX_CELLS, FEW_CELLS + math.ceil(MORE_CELLS * math.sqrt(queries)))
+    return max(MIN_CELLS, min(useful, math.isqrt(max_numbers // queries) - 1))
+
+
 def grid_columns(
     chart: Chart, queries: FloatArray, distances: Callable[[FloatArray], FloatArray], max_numbers: int
 ) -> RepresentativeColumns:
@@ -39,7 +47,7 @@ def grid_columns(
     between corners gives more than the distance by what lies between two bounds in each cell. A corner takes the
     widest bounds of its cells; their middle is subtracted, and half of their difference is its error.
     """
-    count = max(MIN_CELLS, min(MAX_CELLS, math.isqrt(max_numbers // len(queries)) - 1))
+    count = cell_count(len(queries), max_numbers)
     width = chart.side / count
     cells = np.stack(np.divmod(np.arange(count * count), count), axis=1)
     low_corners: FloatArray = cells.astype(np.float64) * width
