@@ -48,6 +48,16 @@ def test_a_search_that_stops_early_has_a_larger_bound(work: int, monkeypatch: py
     assert exact_diameter(points, slacks) <= l1_diameter(points, slacks) < 4 * exact_diameter(points, slacks)
 
 
+@pytest.mark.parametrize("work", [0, 1 << 12, 1 << 33])
+@pytest.mark.parametrize("kind", ["surface", "normal", "outlier"])
+def test_the_bound_does_not_rest_on_the_pairs_that_were_found_before(
+    kind: str, work: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    points, slacks = cloud(kind, 700, 12).astype(np.float32), np.linspace(0, 0.1, 700)
+    monkeypatch.setattr(module, "WORK", work)
+    assert module._search(points, slacks, 0.0) > exact_diameter(points, slacks) * (1 - 1e-5)
+
+
 def test_pairs_are_as_far_apart_as_they_say() -> None:
     points, slacks = cloud("surface", 300, 9), np.linspace(0, 1, 300)
     pairs = far_pairs(points, slacks)

@@ -109,7 +109,10 @@ def test_a_distance_beyond_the_diameter_is_an_error() -> None:
     space = SPACES["cap at a pole"]
     outside = space.points_around(space.center, space.radius_km * (1 + 9e-7))[:1]
     queries = space.clip_points(np.concatenate([outside, [[89.0, 0.0]]]))
-    found, plain = space.representative_columns(queries, 1 << 20), mp.Space.representative_columns(space, queries, 1 << 20)
+    found, plain = (
+        space.representative_columns(queries, 1 << 20),
+        mp.Space.representative_columns(space, queries, 1 << 20),
+    )
     assert plain is not None
     more = found.errors - plain.errors
     np.testing.assert_allclose(more, np.tile([9e-7 * space.radius_km, 0], (len(more), 1)), rtol=1e-3, atol=1e-9)
