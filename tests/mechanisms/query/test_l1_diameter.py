@@ -5,12 +5,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from milepost._typing import FloatArray
+from milepost._typing import AnyArray, FloatArray
 from milepost.mechanisms.query import l1_diameter as module
 from milepost.mechanisms.query.l1_diameter import TOLERANCE, far_pairs, farthest_from, l1_diameter
 
 
-def exact_diameter(points: FloatArray, slacks: FloatArray) -> float:
+def exact_diameter(points: AnyArray, slacks: FloatArray) -> float:
     """The largest of all pairs, a point and itself included."""
     return max(
         float((np.abs(points - point).sum(axis=1) + slacks).max() + slack)
