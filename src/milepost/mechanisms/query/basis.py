@@ -109,9 +109,9 @@ class Columns:
 class Components:
     """Principal components of the columns, and the rate of each: its noise has a scale in proportion to 1/rate.
 
-    directions: whole numbers float64[k, k], a direction in each row. bits: a component is counted in units of which
-    2^bits are a direction times a column in quanta. rates: float64[k]. pair: at least Σ rateᵢ·|difference of component
-    i| for any two records.
+    directions: whole numbers float64[k, k], a direction in each row. bits: a component is the product of its direction
+    and a column in quanta, divided by 2^bits and rounded to whole units. rates: float64[k]. pair: at least
+    Σ rateᵢ·|difference of component i| for any two records, rounding included.
     """
 
     directions: FloatArray
@@ -146,11 +146,6 @@ class Components:
         weighted = columns.weighted(matrix, columns.values.mean(axis=0))
         pair = l1_diameter(weighted, columns.slacks(matrix)) + ROUNDING * math.fsum(rates)
         return cls(directions, bits, rates, pair * SLACK)
-
-    @property
-    def count(self) -> int:
-        """The number of components, and of queries."""
-        return len(self.rates)
 
     def middle(self, queries: Queries) -> "Middle":
         """Return the column that others are counted from where the total is private, computed once."""
@@ -210,7 +205,7 @@ def _whole(values: FloatArray) -> IntArray:
 
 @dataclass(frozen=True, eq=False)
 class Middle:
-    """A column int64[k] in quanta, and `single`: at least Σ rateᵢ·|difference of component i| from it."""
+    """A column int64[k] in quanta, and `single`: at least Σ rateᵢ·|difference of component i| from it to any record."""
 
     anchors: IntArray
     single: float
