@@ -25,7 +25,7 @@ from bench.spaces import rms
 from milepost._typing import FloatArray
 from milepost.ingest.aggregation import read_sketch, read_sums
 from milepost.mechanisms.query.lipschitz import lipschitz
-from milepost.pipeline.selection import Choice, QueryChoice, candidates
+from milepost.pipeline.selection import Choice, CoordinateChoice, QueryChoice, candidates
 from milepost.privacy.protected_change import ProtectedChange
 from milepost.spaces.embeddings.embedding import QUANTUM_BITS
 
@@ -136,6 +136,7 @@ def answers(choice: Choice, table: Table, guarantee: mp.Guarantee, releases: int
         query_design = direct.predict(queries, int(sums.totals[0]), ProtectedChange(), guarantee)
         released_values = (query_design.run(sums).values(indices) for _ in range(releases))
     else:
+        assert isinstance(choice, CoordinateChoice)  # words and roads have no chart
         sketch = read_sketch(table.records, choice.space)
         design = choice.mechanism.predict(choice.space.embedding, int(sketch.totals[0]), ProtectedChange(), guarantee)
         sketch = sketch.coarsen(1 << (QUANTUM_BITS - min(design.bits)))  # exact, and quick

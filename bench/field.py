@@ -93,7 +93,7 @@ def squares(case: Case, points: FloatArray, releases: int) -> FloatArray:
     sums = read_sums(people, case.space, queries)
     noise = Field().noise(case.space, len(points), ProtectedChange(), GUARANTEE)
     session = Innovations(noise, ROWS)
-    first, _ = session.ask(points, sums.values[0].tolist())
+    first, _, _ = session.ask(points, sums.values[0].tolist())
     factor = CholeskyFactor(noise.kernel, len(points), noise.unit)
     factor.extend(points)
     rows = factor.rows(0, len(points))

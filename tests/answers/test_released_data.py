@@ -319,7 +319,7 @@ def test_tangents_answer_at_the_border_and_say_so(people: pd.DataFrame) -> None:
 @pytest.mark.parametrize("delta", [0, 1e-6])
 def test_a_session_may_be_backed_by_a_synopsis(delta: float, people: pd.DataFrame) -> None:
     """Unlimited, never tested, and what it says is what a release of the same guarantee says."""
-    mechanism = "slopes" if delta else "auto"
+    mechanism = "slopes" if delta else "hats"
     with mp.interactive(people, SPACE, epsilon=1, delta=delta, max_queries=2, mechanism=mechanism) as session:
         points = np.column_stack([np.linspace(18, 90, 30), np.linspace(0, 40, 30), np.full(30, 7.0)])
         answers = session.ask_many(points)
@@ -332,7 +332,7 @@ def test_a_session_may_be_backed_by_a_synopsis(delta: float, people: pd.DataFram
         assert [a.value for a in answers] == synopsis.mean_distance(points).tolist()
         np.testing.assert_allclose([a.value + a.error for a in answers], synopsis.interval(points)[1])
         assert session.error == synopsis.error()
-        other = mp.release(people, SPACE, epsilon=1, delta=delta)
+        other = mp.release(people, SPACE, epsilon=1, delta=delta, mechanism=mechanism)
         assert synopsis.card == other.card
         assert "queries asked" in repr(session)
         assert " of " not in repr(session)

@@ -328,9 +328,13 @@ KINDS = [
     Kind("tangents", pure=False, session=True),
     Kind("field", pure=False),
     Kind("field", pure=False, session=True),
+    Kind("field", pure=True),
+    Kind("field", pure=True, session=True),
     Kind("net", pure=True),
     Kind("net", pure=False),
     Kind("basis", pure=True),
+    Kind("quadtree", pure=True),
+    Kind("quadtree", pure=False),
     Kind("gaussian", pure=False),
     Kind("laplace", pure=True),
 ]
@@ -462,6 +466,8 @@ def _queries(case: Case, space: Any, positions: Sequence[Any]) -> list[Any]:
     if case.kind.mechanism == "tangents" and hasattr(space, "low"):  # values, and counts, change at every reading
         first, second = (np.array(position) for position in positions[:2])
         return [tuple((first + (second - first) * (k / 64)).tolist()) for k in range(1, 13)]
+    if case.kind.mechanism == "field" and case.kind.pure and case.relation is REPLACE:  # the bound of several is √k
+        return queries[:1]
     return queries[:5]
 
 

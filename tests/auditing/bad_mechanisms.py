@@ -19,12 +19,13 @@ from milepost._typing import AnyArray, FloatArray, IntArray
 from milepost.auditing import Case, Claim, Gaussian, Outcomes, Pure, fixtures
 from milepost.auditing import cases as bounds_search
 from milepost.auditing.case import Draw, gaussian_ratio, sketch_of
-from milepost.auditing.case_matrix import APPROXIMATE
+from milepost.auditing.case_matrix import APPROXIMATE, PURE
 from milepost.auditing.noise_trace import NoiseTrace, TracePair
 from milepost.ingest.aggregation import read_sums
 from milepost.mechanisms.coordinate.slopes import Slopes
 from milepost.mechanisms.paper.game import PrivateGame
 from milepost.mechanisms.paper.tangents import convex_learner, interactive_margins
+from milepost.mechanisms.planar.quadtree import Quadtree
 from milepost.mechanisms.query.basis import Basis, Columns, Components
 from milepost.mechanisms.query.cholesky import CholeskyFactor
 from milepost.mechanisms.query.field import FRACTION_BITS, Field, Innovations
@@ -36,6 +37,7 @@ from milepost.pipeline.private_ball import CENTER_SHARE, COMPARISONS, BallScales
 from milepost.privacy.guarantee import Guarantee
 from milepost.privacy.protected_change import ProtectedChange
 from milepost.privacy.sparse_vector import noise_scales
+from milepost.spaces.base import require_chart
 from milepost.spaces.embeddings.anchor import Anchor
 from milepost.spaces.embeddings.embedding import QUANTA
 from milepost.spaces.lp import L1
@@ -43,6 +45,8 @@ from milepost.spaces.queries import Queries
 from milepost.statistics.ball_points import BallGrid
 from milepost.statistics.model_sums import BASIS_BITS, MODEL_STEPS, Clusters, PointMoments, model_grid
 from milepost.statistics.sketch import Sketch
+from milepost.statistics.statistic_spec import RecordBlock
+from milepost.statistics.vertex_sums import UNIT, VertexSums
 
 
 @dataclass(frozen=True)
@@ -266,6 +270,20 @@ def unpaid_anchor(guarantee: Guarantee = APPROXIMATE) -> KnownCase:
     return case_from_traces("slopes", "an anchor without its share of the budget", Gaussian(guarantee.mu), *runs)
 
 
+# --- quadtree -------------------------------------------------------------------------------------------------------
+
+
+def unshared_levels(guarantee: Guarantee = PURE) -> KnownCase:
+    """A record moves from corner to corner of a square, where every level spends the whole of ε."""
+    space = fixtures.plane().space()
+    design = Quadtree().design(space, 1, ProtectedChange(), guarantee)
+    unshared = replace(design, level_scales=(2 * UNIT / guarantee.epsilon,) * len(design.level_scales))
+    spec = VertexSums.spec(require_chart(space), design.size)
+    sums = [spec.of(RecordBlock(space.read(np.array([corner])))) for corner in ([0.0, 0.0], [2.0, 2.0])]
+    runs = [partial(unshared.run, exact) for exact in sums]
+    return case_from_traces("quadtree", "levels that each spend ε", Pure(guarantee.epsilon), *runs)
+
+
 # --- bounds ---------------------------------------------------------------------------------------------------------
 
 
@@ -434,7 +452,7 @@ def exact_choice(epsilon: float = 3.0) -> KnownCase:
 class AgainstNoisy(Innovations):
     """Each innovation is taken against the noisy answers so far, which an analyst has, instead of the exact sums."""
 
-    def ask(self, points: AnyArray, sums: Sequence[int]) -> tuple[IntArray, FloatArray]:
+    def ask(self, points: AnyArray, sums: Sequence[int]) -> tuple[IntArray, FloatArray, FloatArray]:
         """Run the shipped step, then take the noisy sums for exact ones."""
         answers = super().ask(points, sums)
         self.exact = list(self.noisy)
@@ -465,6 +483,42 @@ def against_noisy(kind: type[Innovations] = AgainstNoisy) -> KnownCase:
 
     loss = float(np.linalg.norm((pair[0] - pair[1]) / scales))
     return KnownCase(Case("field", "innovations against noisy answers", Gaussian(guarantee.mu), *map(draw, pair)), loss)
+
+
+def equal_steps(count: int) -> FloatArray:
+    """Return points of the line 0..1, float64[count, 1], whose innovations change alike if a record moves from 0 to 1.
+
+    Distances change by 1 − 2y, and the covariance of a field is 1 − 2|y − y′|. The changes' squares add up to the
+    squared norm of 1 − 2y at the points so far: each point raises it by 1/count, and the last one is 0.
+    """
+
+    def squared_norm(points: list[float]) -> float:
+        places = np.array(points)
+        change = 1 - 2 * places
+        return float(change @ np.linalg.solve(1 - 2 * np.abs(places[:, None] - places), change))
+
+    points: list[float] = []
+    for number in range(1, count):
+        low, high = 0.0, points[-1] if points else 0.5
+        while high - low > 1e-12:
+            middle = (low + high) / 2
+            low, high = (middle, high) if squared_norm([*points, middle]) > number / count else (low, middle)
+        points.append(low)
+    return np.array([*points, 0.0])[:, None]
+
+
+def forgotten_root(epsilon: float = 1.0, count: int = 4) -> KnownCase:
+    """A field whose Laplace noise is that for one point, while several are asked: √k times too little."""
+    space, points = L1([(0, 1)]), equal_steps(count)
+    noise = replace(Field().noise(space, 1, ProtectedChange(), Guarantee(epsilon)), max_points=count)
+    queries = Queries(points, space)
+
+    def run(mover: float) -> object:
+        sums = read_sums([[mover], [0.5]], space, queries).values[0].tolist()
+        return Innovations(noise, 2).ask(points, sums)
+
+    runs = [partial(run, mover) for mover in (0.0, 1.0)]
+    return case_from_traces("field", "several queries with the Laplace noise of one", Pure(epsilon), *runs)
 
 
 # --- basis ----------------------------------------------------------------------------------------------------------

@@ -24,11 +24,13 @@ def known_bad_cases() -> Iterator[tuple[KnownCase, int]]:
     yield bad_mechanisms.exact_choice(), 1000
     yield bad_mechanisms.exact_total(), 400
     yield bad_mechanisms.against_noisy(), 1500
+    yield bad_mechanisms.forgotten_root(), 40_000
     yield bad_groups.uncounted(), 200
     yield bad_groups.one_ended(), 12_000
     yield bad_mechanisms.uncut(), 4000
     yield bad_mechanisms.one_component(), 12_000
     yield bad_mechanisms.unpaid_anchor(), 4000
+    yield bad_mechanisms.unshared_levels(), 4000
     yield bad_mechanisms.unclipped_moments(), 4000
     yield bad_mechanisms.forgotten_cluster(), 40_000
     yield bad_mechanisms.forgotten_group(), 40_000

@@ -36,6 +36,13 @@ def test_no_sum_passes_its_quantile_more_often(scales: list[float], normal: floa
     assert 0.85 * failure <= probability <= 1.01 * failure
 
 
+@pytest.mark.parametrize("failure", [0.05, 0.01, 0.05 / 8192, 1e-9])
+def test_one_laplace_draw_has_the_largest_quantile(failure: float) -> None:
+    """Of all sums of the same variance, at the failures for which a session of pure ε makes its promise."""
+    quantiles = mixture_quantile(np.linspace(0, 3, 301), failure)
+    assert quantiles.max() == quantiles[-1]
+
+
 @pytest.mark.parametrize("failure", [0.5, 0.045, 1e-4, 1e-8])
 def test_the_ends_are_a_normal_law_and_one_laplace_draw(failure: float) -> None:
     """2Φ(−z) at kurtosis 0, e^(−z√2) at kurtosis 3, and what lies between is monotone there or nearly so."""

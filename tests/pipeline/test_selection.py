@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import milepost as mp
-from milepost.mechanisms.base import CoordinateMechanism, Prediction
+from milepost.mechanisms.base import Prediction, QueryMechanism
 from milepost.mechanisms.registry import MECHANISM_NAMES, MECHANISMS
 from milepost.pipeline.selection import ANY_POINT, candidates, read_given_queries
 from milepost.privacy import noise
@@ -64,16 +64,17 @@ def test_auto_takes_the_smallest_predicted_error(space: Space, count: int, delta
     """Among host and direct mechanisms alike, each as if it had been named; one that answers any point is favoured."""
     n, queries = 20_000, random_queries(count)
     planned = mp.plan(space, n=n, epsilon=1, delta=delta, queries=queries)
-    factors = {name: ANY_POINT if isinstance(MECHANISMS[name], CoordinateMechanism) else 1 for name in MECHANISM_NAMES}
+    factors = {name: 1 if isinstance(MECHANISMS[name], QueryMechanism) else ANY_POINT for name in MECHANISM_NAMES}
     errors = [factors[prediction.mechanism] * prediction.error for prediction in planned.predictions]
     assert errors == sorted(errors)
-    assert {*by_name(planned), *planned.refused} == set(MECHANISM_NAMES)
+    automatic = {name for name in MECHANISM_NAMES if MECHANISMS[name].is_automatic(space, mp.Guarantee(1, delta))}
+    assert {*by_name(planned), *planned.refused} == automatic
     for name, prediction in by_name(planned).items():
         (choice,), _ = candidates(space, queries, name).choices(n, ProtectedChange(), mp.Guarantee(1, delta))
         assert choice.prediction == prediction
     synopsis = mp.release(np.full((n, 2), 5.0), space, epsilon=1, delta=delta, queries=queries)
     assert synopsis.mechanism == planned.best.mechanism
-    assert (synopsis.queries is None) == (synopsis.mechanism in ("slopes", "hats", "tangents"))
+    assert (synopsis.queries is None) == (not isinstance(MECHANISMS[synopsis.mechanism], QueryMechanism))
 
 
 @pytest.mark.parametrize(
@@ -134,23 +135,26 @@ def test_a_named_mechanism_is_taken_whatever_its_error() -> None:
 def test_a_pure_guarantee_refuses_what_is_gaussian_and_says_why() -> None:
     """δ is never changed."""
     planned = mp.plan(PLANE, n=1000, epsilon=1, queries=random_queries(3))
-    assert set(planned.refused) == {"slopes", "gaussian", "field"}
+    assert set(planned.refused) == {"slopes", "gaussian"}
     assert all("needs delta > 0" in reason for reason in planned.refused.values())
     assert all(f"{name}: {reason}" in planned.notes for name, reason in planned.refused.items())
-    assert set(by_name(planned)) == {"hats", "tangents", "laplace", "net", "basis"}
+    assert set(by_name(planned)) == {"hats", "tangents", "field", "laplace", "net", "basis"}
 
 
 @pytest.mark.usefixtures("silent", "no_data")
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"mechanism": "slopes"}, r"^slopes adds Gaussian noise and needs delta > 0; use hats or tangents$"),
+        ({"mechanism": "slopes"}, r"^slopes adds Gaussian noise and needs delta > 0; use hats, quadtree or tangents$"),
         (
             {"mechanism": "gaussian", "queries": [[1, 1]]},
-            "^gaussian adds Gaussian noise and needs delta > 0; use hats, tangents, laplace, net or basis$",
+            "^gaussian adds .* delta > 0; use hats, quadtree, tangents, field, laplace, net or basis$",
         ),
         ({"mechanism": "laplace"}, r"^laplace answers given points only.*queries="),
-        ({"mechanism": "magic"}, "unknown mechanism 'magic'.*slopes, hats, tangents, field, gaussian, laplace"),
+        (
+            {"mechanism": "magic"},
+            "unknown mechanism 'magic'.*slopes, hats, quadtree, tangents, field, gaussian, laplace",
+        ),
         ({"neighbors": "add-remove", "mechanism": "tangents"}, "^tangents needs a public number of rows"),
         ({"groups": "town"}, "labels"),
         ({"queries": np.empty((0, 2))}, "got none"),

@@ -33,6 +33,9 @@ CALLS: dict[str, Callable[..., Any]] = {
     "session of field": lambda **options: mp.interactive(
         ROWS, LINE, epsilon=5, delta=1e-6, mechanism="field", max_queries=3, n=50, **PRIVATE, **options
     ).ask([0]),
+    "session of field, pure": lambda **options: mp.interactive(
+        ROWS, LINE, epsilon=5, mechanism="field", max_queries=3, n=50, **PRIVATE, **options
+    ).ask([0]),
     "session of field, size": lambda **options: mp.interactive(
         ROWS, LINE, epsilon=5, delta=1e-6, mechanism="field", max_queries=3, **PRIVATE, **options
     ).ask([0]),

@@ -15,6 +15,7 @@ SPACE = mp.L1([(0, 10), (0, 10)])
 LIMIT = 400
 SESSION_PARAMS: dict[str, Any] = {"epsilon": 40, "delta": 1e-6, "max_queries": LIMIT}
 KINDS = ("field", "tangents", "slopes")
+PURE: dict[str, Any] = {"mechanism": "field", "delta": 0.0}
 ACCOUNTING = {"field": "gaussian", "tangents": "zcdp", "slopes": "gaussian"}  # of a budget that each can be charged to
 
 

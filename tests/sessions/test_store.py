@@ -17,6 +17,7 @@ import pytest
 
 import milepost as mp
 from milepost._typing import AnyArray
+from milepost.auditing.noise_trace import record_noise
 from milepost.errors import MilepostError
 from milepost.pipeline.interactive import stored_card
 from milepost.privacy import noise
@@ -24,7 +25,7 @@ from milepost.sessions.engine import Step
 from milepost.sessions.engines.field import FieldEngine
 from milepost.sessions.engines.game import GameEngine
 from milepost.sessions.store import SCHEMA, Store
-from tests.sessions.tables import KINDS, LIMIT, PEOPLE, SESSION_PARAMS, SPACE, open_session, points, steps_of
+from tests.sessions.tables import KINDS, LIMIT, PEOPLE, PURE, SESSION_PARAMS, SPACE, open_session, points, steps_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::milepost.AccuracyWarning")
 
@@ -59,13 +60,35 @@ def test_a_session_goes_on(path: Path, kind: str) -> None:
     assert len(steps_of(path)) == 7
 
 
+def test_a_session_of_pure_epsilon_goes_on(path: Path) -> None:
+    """By the same call, by `auto` and by `resume`, with noise of its law for new points."""
+    queries = points(6)
+    first = open_session(path, **PURE)
+    answers = [(answer.value, answer.error) for answer in first.ask_many(queries)]
+    with record_noise() as calls:
+        for again in (open_session(path, **PURE), open_session(path, delta=0.0), mp.resume(path, PEOPLE)):
+            assert (again.remaining, again.mechanism, again.error) == (LIMIT - 6, "field", first.error)
+            assert again.guarantee == mp.Guarantee(40)
+            assert [(answer.value, answer.error) for answer in again.ask_many(queries)] == answers
+        assert not calls
+        assert again.ask([0.5, 0.25]).remaining == LIMIT - 7
+        assert [call.law for call in calls] == ["laplace"]
+    assert first.ask([0.5, 0.25]) == again.ask([0.5, 0.25])
+    with pytest.raises(MilepostError, match="another guarantee: ε = 40, not ε = 40, δ = 1e-06"):
+        open_session(path, "field")
+
+
 @pytest.mark.parametrize(
     "params",
     [
         {"neighbors": "add-remove"},
         {"neighbors": "add-remove", "n": 400},
+        {"neighbors": "add-remove", "n": 400, **PURE},
+        {"neighbors": "add-remove", **PURE},
         {"privacy_unit": "id", "contributions": 2},
+        {"privacy_unit": "id", "contributions": 2, **PURE},
         {"row_weights": "w", "max_row_weight": 2.0},
+        {"row_weights": "w", "max_row_weight": 2.0, **PURE},
     ],
 )
 def test_a_session_about_people_and_weights_goes_on(path: Path, params: dict[str, Any]) -> None:

@@ -13,7 +13,7 @@ import milepost as mp
 from milepost.errors import MilepostError
 from tests.events import wait_until
 from tests.processes import PATIENCE, START, start
-from tests.sessions.tables import ACCOUNTING, PEOPLE, SESSION_PARAMS, open_session, points, steps_of
+from tests.sessions.tables import ACCOUNTING, PEOPLE, PURE, SESSION_PARAMS, open_session, points, steps_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::milepost.AccuracyWarning")
 
@@ -21,6 +21,7 @@ MAX_QUERIES = 5000
 DISC = mp.L2(center=(5, 5), radius=8, directions=8)
 CASES: dict[str, dict[str, Any]] = {
     "field": {"mechanism": "field", "space": DISC},
+    "field, pure": {"space": DISC, **PURE},
     "tangents": {"mechanism": "tangents"},
     "slopes": {"mechanism": "slopes"},
 }
@@ -55,7 +56,8 @@ def kill(folder: Path, kind: str, times: int) -> None:
     """At random instants, those of the beginning included: nothing delivered is lost or changed."""
     path, answer_log = folder / "homes.db", folder / "told"
     ledger = mp.Ledger(folder / "ledger.db")
-    account = ledger.create("homes", epsilon=1000, delta=1e-6, accounting=ACCOUNTING[kind])
+    cap: dict[str, Any] = {"delta": 1e-6, "accounting": ACCOUNTING[kind]} if kind in ACCOUNTING else {}  # or pure ε
+    account = ledger.create("homes", epsilon=1000, **cap)
     answer_log.touch()
     for round_, instant in enumerate(np.random.default_rng(7).uniform(0, 0.05, times)):
         size = answer_log.stat().st_size

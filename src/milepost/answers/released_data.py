@@ -213,7 +213,8 @@ class ReleasedData:
             return self.space.user_point(
                 self.given_queries[int(np.argmin(self.statistic.values(self.positions(self.given_queries))))]
             )
-        if self.space.embedding_columns is not None:  # a sum over columns is smallest where each part is
+        if self.space.embedding_columns is not None and isinstance(self.statistic, CoordinateStatistic):
+            # a sum over columns is smallest where each part is
             return self.space.user_point(self.space.point(self.coordinates.lowest_position()[None])[0])
         start = self.space.center
         steps = np.geomspace(0.25, 1e-4, 24) * self.space.diameter
@@ -231,7 +232,7 @@ class ReleasedData:
         """Return embedding positions of points as the space reads them, or their indices among the given queries."""
         if self.queries is not None:
             return self.queries.find(self.space.clip_points(points))
-        return self.statistic.extend(self.space.position(points), points)
+        return self.statistic.positions(self.space, points)
 
     @property
     def groups(self) -> NoisyStatistic:
@@ -246,7 +247,7 @@ class ReleasedData:
         self.statistic.check_ungrouped()
         if not isinstance(self.statistic, CoordinateStatistic):
             raise MilepostError(
-                f"a {self.mechanism} release knows distances to its queries only: this answer needs more; release "
+                f"a {self.mechanism} release knows no functions of single columns, which this answer needs; release "
                 f"with one of {', '.join(coordinate_names())}"
             )
         return self.statistic

@@ -1,5 +1,6 @@
 """Cases of every mechanism that adds noise to fixed numbers, by neighboring relation, guarantee and space."""
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations, product
@@ -175,11 +176,26 @@ def basis_cases() -> Iterator[Case]:
 
 
 def field_cases() -> Iterator[Case]:
-    """Yield cases of field with all queries at once in three spaces, and one after the other in a session."""
-    yield from _cases("field", APPROXIMATE, (fixtures.steps, fixtures.earth, fixtures.letters))
-    for name in ("replace", "add-remove"):
-        search = session_search(replace(fixtures.line(), positions=(0.0, 1.0, 0.5)), RELATIONS[name], APPROXIMATE)
-        yield SearchedCase.of("field", f"line, session, {name}", Gaussian(APPROXIMATE.mu), search)
+    """Yield cases of field with all queries at once in three spaces, and one after the other in a session.
+
+    With a pure guarantee the worst queries of a session are those whose innovations change by the same amount.
+    """
+    line = replace(fixtures.line(), positions=(0.0, 1.0, 0.5))
+    sessions = (APPROXIMATE, line), (PURE, replace(line, queries=[[(2 - math.sqrt(2)) / 4], [0.0]]))
+    for guarantee, fixture in sessions:
+        yield from _cases("field", guarantee, (fixtures.steps, fixtures.earth, fixtures.letters))
+        for name in ("replace", "add-remove"):
+            search = session_search(fixture, RELATIONS[name], guarantee)
+            yield SearchedCase.of("field", f"line, session, {name}", _claim(guarantee), search)
+
+
+def quadtree_cases() -> Iterator[Case]:
+    """Yield cases of quadtree in a plane, a disc and on the earth, with both laws; other relations in a plane.
+
+    A corner of the space is a corner of the cells of every level: a record there has all of its weight at one of them.
+    """
+    yield from _cases("quadtree", PURE, (fixtures.plane, fixtures.disc, fixtures.earth))
+    yield from _cases("quadtree", APPROXIMATE, (fixtures.plane, fixtures.disc), OTHER_RELATIONS[:2])
 
 
 def _cases(
@@ -195,7 +211,10 @@ def _cases(
 
 def _case(mechanism: str, guarantee: Guarantee, make: Callable[[], Fixture], relation: str) -> Case:
     """Return the case of a space and a relation."""
-    claim: Claim = Pure(guarantee.epsilon) if guarantee.pure else Gaussian(guarantee.mu)
     fixture = make()
     search = release_search(fixture, RELATIONS[relation], mechanism, guarantee)
-    return SearchedCase.of(mechanism, f"{fixture.name}, {relation}", claim, search)
+    return SearchedCase.of(mechanism, f"{fixture.name}, {relation}", _claim(guarantee), search)
+
+
+def _claim(guarantee: Guarantee) -> Claim:
+    return Pure(guarantee.epsilon) if guarantee.pure else Gaussian(guarantee.mu)

@@ -19,6 +19,7 @@ from milepost.ingest.row_attributes import RowColumns
 from milepost.ingest.stream import Stream
 from milepost.privacy.protected_change import ProtectedChange
 from milepost.spaces.base import Space
+from milepost.spaces.charts.chart import Chart
 from milepost.spaces.queries import Queries
 from milepost.statistics.ball_points import BallGrid, DistanceCounts, PointSums
 from milepost.statistics.distance_sums import DistanceSums, DistanceTransform
@@ -27,12 +28,13 @@ from milepost.statistics.model_sums import ClusterCounts, ClusterProducts, Clust
 from milepost.statistics.row_digest import CHANGED, Fingerprint, RowDigest, row_hashes
 from milepost.statistics.sketch import Sketch, check_weight
 from milepost.statistics.statistic_spec import Exact, RecordBlock, StatisticSpec
+from milepost.statistics.vertex_sums import VertexSums
 
 BLOCK, MAX_BLOCK_ROWS = 1 << 20, 1 << 17  # numbers of the rows that a thread reads at a time, and these rows
 MEMORY_BLOCK = 1 << 16  # of records in memory: they fit the cache
 NO_ROW_COLUMNS = RowColumns()
 
-Totalled = TypeVar("Totalled", Sketch, DistanceSums)
+Totalled = TypeVar("Totalled", Sketch, DistanceSums, VertexSums)
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +56,7 @@ class Table:
     stream: bool = False
     fingerprint: Fingerprint | None = None
     records: tuple[RecordBlock, ...] | None = field(default=None, kw_only=True, repr=False)
-    statistic: Sketch | DistanceSums | None = field(default=None, kw_only=True, repr=False)
+    statistic: Sketch | DistanceSums | VertexSums | None = field(default=None, kw_only=True, repr=False)
 
     def with_fingerprint(self, fingerprint: Fingerprint) -> Self:
         """Return this table with a fingerprint that all passes must agree with."""
@@ -66,7 +68,7 @@ class Table:
         source = self.data if self.is_local else self.source
         return replace(self, source=source, space=space, fingerprint=fingerprint)
 
-    def with_statistic(self, statistic: Sketch | DistanceSums) -> "Table":
+    def with_statistic(self, statistic: Sketch | DistanceSums | VertexSums) -> "Table":
         """Return a table that was read already, of which only this statistic remains."""
         return Table(None, self.space, self.change, None, self.row_columns, statistic=statistic)
 
@@ -157,6 +159,10 @@ class Table:
     def magnitudes(self) -> Magnitudes:
         """Return how many values each column has of each size."""
         return self._aggregate(Magnitudes.spec(self.space.width))
+
+    def vertex_sums(self, chart: Chart, size: int) -> VertexSums:
+        """Return the exact weights of records on a grid with `size` vertices along each side of a chart."""
+        return self._totalled(VertexSums, VertexSums.spec(chart, size, self.row_columns.group_count))
 
     def point_sums(self, grid: BallGrid) -> PointSums:
         """Return the exact sums of the points of all groups together, on a grid over the space."""

@@ -15,10 +15,12 @@ from milepost.mechanisms.totals import Total, check_total, check_total_scale
 from milepost.privacy.guarantee import ZCDP, Guarantee
 from milepost.privacy.noise import MAX_DRAWS, check_scale
 from milepost.privacy.protected_change import ProtectedChange
+from milepost.spaces.base import Space
 from milepost.spaces.embeddings.embedding import QUANTUM_BITS, CategoryBlock, Embedding
 from milepost.spaces.queries import BORDER, Queries
 from milepost.statistics.distance_sums import DistanceSums
 from milepost.statistics.sketch import Sketch
+from milepost.statistics.vertex_sums import VertexSums
 from milepost.storage.file_limits import ParameterLimits, TensorLimits, check_parameters, check_tensors
 
 Label: TypeAlias = str | int | bool
@@ -58,7 +60,8 @@ def session_name(mechanism: str, queries: int) -> str:
 class NoisyStatistic(ABC):
     """Noisy tensors and public numbers that give a value and its half-width; all of it is released.
 
-    A query's position is its embedding position, float64[D] in quanta, or its index among given queries.
+    A query's position is its embedding position, float64[D] in quanta, or its index among given queries, or the query
+    itself.
     mechanism: the name of the mechanism that released it. total: the number of records, exact or noisy.
     labels: of the groups; empty without groups. model: of the table, where answers use one. parameter_limits,
     tensor_limits: what a file of it may hold.
@@ -109,9 +112,9 @@ class NoisyStatistic(ABC):
     def max_error(self) -> float:
         """The largest error that any answer can have, unless raw."""
 
-    def extend(self, positions: AnyArray, points: AnyArray) -> AnyArray:  # noqa: ARG002
-        """Return positions of points, as the space reads them, with all columns that answers need."""
-        return positions
+    def positions(self, space: Space, points: AnyArray) -> AnyArray:
+        """Return positions of points, as the space reads them, with all that answers need; by default embedded ones."""
+        return space.position(points)
 
     @abstractmethod
     def values(self, positions: AnyArray, raw: bool = False) -> FloatArray:
@@ -360,15 +363,29 @@ class QueryDesign(Design[DistanceSums, NoisyStatistic]):
             )
 
 
+@dataclass(frozen=True, eq=False)
+class ChartDesign(Design[VertexSums, NoisyStatistic]):
+    """A design on the chart of a two-dimensional space. size: vertices along a side of the grid that it needs."""
+
+    space: Space
+    size: int
+
+    def check_shape(self, statistic: VertexSums) -> None:
+        """Refuse sums on another grid."""
+        if statistic.size != self.size:
+            raise MilepostError(f"the grid has {statistic.size} vertices a side, {self.size} are needed")
+
+
 AnyDesign = TypeVar("AnyDesign", bound=Design[Any, Any])
 
 
 class Mechanism(ABC, Generic[Public, AnyDesign]):
-    """A way to spend a guarantee on a statistic; subclass `CoordinateMechanism` or `QueryMechanism`.
+    """A way to spend a guarantee on a statistic; subclass `CoordinateMechanism`, `QueryMechanism` or `ChartMechanism`.
 
     A coordinate mechanism adds noise to the sketch of a table, the counts of records in cells of each embedding
-    coordinate, and answers every point. A query mechanism adds noise to the exact sums of distances to given queries.
-    Neither sees a record or a metric.
+    coordinate, and answers every point. A query mechanism adds noise to the exact sums of distances to given queries. A
+    chart mechanism adds noise to the weights of records on the vertices of a grid over a two-dimensional space, and
+    answers every point. None of them sees a record.
 
     A subclass has to give:
 
@@ -416,9 +433,13 @@ class Mechanism(ABC, Generic[Public, AnyDesign]):
     def check(self, change: ProtectedChange, guarantee: Guarantee) -> None:
         """Refuse a change or a guarantee that this mechanism cannot give; by default it gives all."""
 
+    def is_automatic(self, space: Space, guarantee: Guarantee) -> bool:  # noqa: ARG002
+        """Return whether "auto" considers it for a space and a guarantee; by default for all that it can give."""
+        return True
+
     @abstractmethod
     def design(self, public: Public, n: int, change: ProtectedChange, guarantee: Guarantee) -> AnyDesign:
-        """Return the design for n records a group. public: the embedding, or the given queries."""
+        """Return the design for n records a group. public: the embedding, the given queries, or the space."""
 
     def predict(self, public: Public, n: int, change: ProtectedChange, guarantee: Guarantee) -> AnyDesign:
         """Return the design, with the error to expect, without touching data; refuse what cannot be released."""
@@ -454,6 +475,19 @@ class QueryMechanism(Mechanism[Queries, QueryDesign]):
         Rows do not depend on each other; m follows from the queries. By default the distances themselves are summed.
         """
         return quanta
+
+
+class ChartMechanism(Mechanism[Space, ChartDesign]):
+    """A mechanism on the chart of a two-dimensional space, which answers every point."""
+
+    def with_size(self, size: int) -> Self:
+        """Return the mechanism for a table that has been read on a grid with this many vertices a side."""
+        raise MilepostError(f"{self.name} has no grid of {size} vertices a side")
+
+    @property
+    def size(self) -> int | None:
+        """The number of vertices along a side, where that is fixed; None where it is chosen for the table."""
+        return None
 
 
 def warn_outside(positions: FloatArray, embedding: Embedding) -> None:

@@ -9,6 +9,7 @@ from milepost._typing import AnyArray, FloatArray
 from milepost.errors import MilepostError
 from milepost.mechanisms.base import Label, NoisyStatistic
 from milepost.mechanisms.totals import Total
+from milepost.spaces.base import Space
 
 
 class Groups(NoisyStatistic):
@@ -49,9 +50,9 @@ class Groups(NoisyStatistic):
                 return statistic
         raise MilepostError(f"there is no group {label!r}; there are {', '.join(map(repr, self.labels))}")
 
-    def extend(self, positions: AnyArray, points: AnyArray) -> AnyArray:
-        """Return positions with the columns of the model, which all groups share."""
-        return self.statistics[0].extend(positions, points)
+    def positions(self, space: Space, points: AnyArray) -> AnyArray:
+        """Return positions as all groups take them."""
+        return self.statistics[0].positions(space, points)
 
     def half_width(self, confidence: float, uniform: bool = False) -> float:
         """Return the largest half-width of all groups."""

@@ -2,35 +2,48 @@
 
 from typing import Any, TypeAlias
 
+from milepost._typing import AnyArray
 from milepost._validation import did_you_mean
 from milepost.errors import MilepostError
-from milepost.mechanisms.base import CoordinateMechanism, NoisyStatistic, QueryMechanism
+from milepost.mechanisms.base import ChartMechanism, CoordinateMechanism, NoisyStatistic, QueryMechanism
 from milepost.mechanisms.coordinate.hats import Hats
 from milepost.mechanisms.coordinate.slopes import Slopes
 from milepost.mechanisms.paper.tangents import Tangents
+from milepost.mechanisms.planar.quadtree import Quadtree
 from milepost.mechanisms.query.basis import Basis
 from milepost.mechanisms.query.field import Field
 from milepost.mechanisms.query.net import Net
 from milepost.mechanisms.query.per_query import LAWS, PerQuery
 from milepost.privacy.guarantee import Guarantee
 from milepost.privacy.protected_change import ProtectedChange
+from milepost.spaces.base import Space
+from milepost.spaces.queries import Queries
 
-AnyMechanism: TypeAlias = CoordinateMechanism | QueryMechanism
+AnyMechanism: TypeAlias = CoordinateMechanism | QueryMechanism | ChartMechanism
 AUTO = "auto"
 
-_BUILT_IN: tuple[AnyMechanism, ...] = (Slopes(), Hats(), Tangents(), Field(), *map(PerQuery, LAWS), Net(), Basis())
+_BUILT_IN: tuple[AnyMechanism, ...] = (
+    Slopes(),
+    Hats(),
+    Quadtree(),
+    Tangents(),
+    Field(),
+    *map(PerQuery, LAWS),
+    Net(),
+    Basis(),
+)
 MECHANISMS = {mechanism.name: mechanism for mechanism in _BUILT_IN}
 MECHANISM_NAMES = tuple(MECHANISMS)  # of the mechanisms that "auto" selects from
 _registered = dict(MECHANISMS)  # and those of users
 
 
-def register_mechanism(mechanism: CoordinateMechanism | QueryMechanism) -> None:
+def register_mechanism(mechanism: AnyMechanism) -> None:
     """Register a mechanism, so that `release` takes its name and `load` reads its files.
 
     Parameters
     ----------
     mechanism
-        An object of a subclass of `CoordinateMechanism` or `QueryMechanism`.
+        An object of a subclass of `CoordinateMechanism`, `QueryMechanism` or `ChartMechanism`.
 
     Raises
     ------
@@ -53,9 +66,10 @@ def register_mechanism(mechanism: CoordinateMechanism | QueryMechanism) -> None:
 
 def check_mechanism(mechanism: Any) -> None:
     """Refuse an object that is no mechanism, and one that has the name of another."""
-    if not isinstance(mechanism, CoordinateMechanism | QueryMechanism):
+    if not isinstance(mechanism, AnyMechanism):
         raise MilepostError(
-            f"mechanism must be a name or an object of CoordinateMechanism or QueryMechanism, got {mechanism!r}"
+            "mechanism must be a name or an object of CoordinateMechanism, QueryMechanism or ChartMechanism, got "
+            f"{mechanism!r}"
         )
     name = getattr(mechanism, "name", None)
     if not isinstance(name, str) or not name.isprintable() or not 1 <= len(name) <= 100 or name == AUTO:
@@ -77,12 +91,16 @@ def is_registered(name: Any) -> bool:
     return name in _registered
 
 
-def load_statistic(name: str, *args: Any, given_queries: bool) -> NoisyStatistic:
-    """Return the statistic that a mechanism of this name has released; args: of `NoisyStatistic.from_file`."""
+def load_statistic(
+    name: str, space: Space, queries: Queries | None, n: int, parameters: Any, tensors: dict[str, AnyArray]
+) -> NoisyStatistic:
+    """Return the statistic that a mechanism of this name has released; n: as for `NoisyStatistic.load`."""
     mechanism = _registered[name]
-    if isinstance(mechanism, QueryMechanism) != given_queries:
+    if isinstance(mechanism, QueryMechanism) != (queries is not None):
         raise MilepostError(f"the file's card has queries that {name} does not answer, or lacks those that it does")
-    return mechanism.statistic.from_file(name, *args)
+    embedded = isinstance(mechanism, CoordinateMechanism)
+    public = queries if queries is not None else space.embedding if embedded else space
+    return mechanism.statistic.from_file(name, public, n, parameters, tensors)
 
 
 def coordinate_names() -> list[str]:

@@ -119,7 +119,7 @@ def interactive(
     sessions = tuple(name for name in SESSIONS if mechanism in (AUTO, name))
     possible = candidates(space, None, AUTO if sessions else mechanism, failure_probability)
     if sessions:
-        possible = possible.only(set(possible.coordinate) - set(SESSIONS) if mechanism == AUTO else ())
+        possible = possible.only(possible.any_point - set(SESSIONS) if mechanism == AUTO else ())
     if ledger is not None and mechanism == AUTO and not guarantee.pure:
         possible = possible.charged_as(guarantee)
         sessions = tuple(

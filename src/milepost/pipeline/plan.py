@@ -287,7 +287,7 @@ def plan(
             check_accounting(guarantee, spent, mechanism_name(mechanism))
             guarantee = budget_left(space, n, change, spent, ball_share)
         feasible, refused = chosen.feasible(change, guarantee)
-        left_out = {*possible.only(names).coordinate} - {*chosen.coordinate}
+        left_out = possible.only(names).any_point - chosen.any_point
         refused |= dict.fromkeys(
             sorted(left_out), "it does not spend Gaussian noise, with which a ball shares the budget"
         )

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, TypeAlias, TypeVar
 
 from milepost._validation import did_you_mean
@@ -11,6 +11,8 @@ from milepost.ingest.query_points import query_points
 from milepost.ingest.record_source import max_query_shift, open_source
 from milepost.ingest.table import Table, check_count
 from milepost.mechanisms.base import (
+    ChartDesign,
+    ChartMechanism,
     CoordinateDesign,
     CoordinateMechanism,
     NoisyStatistic,
@@ -30,7 +32,7 @@ from milepost.mechanisms.registry import (
     check_mechanism,
     mechanism_named,
 )
-from milepost.mechanisms.totals import Total, check_total
+from milepost.mechanisms.totals import check_total
 from milepost.pipeline.private_model import (
     MAX_DIRECTIONS,
     MODEL_SHARE,
@@ -44,7 +46,7 @@ from milepost.privacy.protected_change import ProtectedChange
 from milepost.sessions.engine import Engine
 from milepost.sessions.engines.field import FieldEngine
 from milepost.sessions.engines.game import GameEngine
-from milepost.spaces.base import Space
+from milepost.spaces.base import Space, require_chart
 from milepost.spaces.embeddings.embedding import Embedding
 from milepost.spaces.queries import Queries, move_inside
 
@@ -137,14 +139,47 @@ class QueryChoice:
         return lambda: [self.design.run(sums, group) for group in range(sums.groups)]
 
 
-Choice: TypeAlias = CoordinateChoice | QueryChoice
+@dataclass(frozen=True)
+class ChartChoice:
+    """A mechanism on the chart of a two-dimensional space."""
+
+    mechanism: ChartMechanism
+    accounting: str
+    space: Space
+    design: ChartDesign
+    queries: ClassVar[None] = None
+    bias: ClassVar[float] = 0.0  # the part of the error that no number of rows reduces
+
+    @property
+    def prediction(self) -> Prediction:
+        """Return the error to expect, the number of draws and the accounting."""
+        return replace(self.design.prediction, draws=self.design.draws, accounting=self.accounting)
+
+    @property
+    def error(self) -> float:
+        """Return the error alone."""
+        return self.design.error
+
+    def only(self, others: "Candidates") -> "Candidates":
+        """Return this one alone, on the same grid: others need other statistics."""
+        chart: dict[str, ChartMechanism] = {self.mechanism.name: self.mechanism.with_size(self.design.size)}
+        return replace(others, coordinate={}, query={}, chart=chart)
+
+    def prepare(self, table: Table) -> Callable[[], Sequence[NoisyStatistic]]:
+        """Read the table; return a function that spends the guarantee of the design, group by group."""
+        sums = table.vertex_sums(require_chart(self.space), self.design.size)
+        return lambda: [self.design.run(sums, group) for group in range(sums.groups)]
+
+
+Choice: TypeAlias = CoordinateChoice | QueryChoice | ChartChoice
 
 
 @dataclass(frozen=True)
 class Candidates:
-    """The mechanisms that may be used, by name, and the queries of those that need them.
+    """The mechanisms that may be used, by name and by the statistic they need, and the queries of those that need them.
 
-    model: whether answers use a private model of the table; None to decide by the predicted error.
+    model: whether answers use a private model of the table; None to decide by the predicted error. automatic: whether
+    they are those of "auto", rather than one that was given.
     """
 
     space: Space
@@ -153,47 +188,65 @@ class Candidates:
     queries: Queries | None
     effort: str = BALANCED
     model: bool | None = None
+    chart: dict[str, ChartMechanism] = field(default_factory=dict)
+    automatic: bool = False
+
+    @property
+    def mechanisms(self) -> dict[str, AnyMechanism]:
+        """Return all of them, by name."""
+        return {**self.coordinate, **self.chart, **self.query}
+
+    @property
+    def any_point(self) -> set[str]:
+        """Return the names of those that answer every point."""
+        return {*self.coordinate, *self.chart}
 
     def only(self, names: Collection[str] | None) -> "Candidates":
         """Return the candidates of these names; all of them for None."""
         if names is None:
             return self
         coordinate = {name: mechanism for name, mechanism in self.coordinate.items() if name in names}
+        chart = {name: mechanism for name, mechanism in self.chart.items() if name in names}
         query = {name: mechanism for name, mechanism in self.query.items() if name in names}
-        return replace(self, coordinate=coordinate, query=query)
+        return replace(self, coordinate=coordinate, chart=chart, query=query)
 
     @property
     def empty(self) -> bool:
         """Return whether there is no candidate."""
-        return not self.coordinate and not self.query
+        return not self.mechanisms
 
     def others(self, change: ProtectedChange, guarantee: Guarantee) -> list[str]:
         """Return the names of mechanisms that are no candidates, and can give this guarantee for the same queries."""
         kinds = [bool(self.query)] if self.queries is None else [False, True]
         capable = [name for query in kinds for name in capable_names(change, guarantee, query)]
-        return [name for name in capable if name not in self.coordinate | self.query]
+        return [name for name in capable if name not in self.mechanisms and self._has_chart(name)]
+
+    def _has_chart(self, name: str) -> bool:
+        """Return whether the space has what a mechanism of this name needs."""
+        return self.space.chart is not None or not isinstance(mechanism_named(name, 0.05), ChartMechanism)
 
     def accounted(self, guarantee: Guarantee) -> Guarantee:
         """Return the guarantee as they spend it; as it is given where they differ, or there is none.
 
         Those of a release that is charged do not differ: one is named, or `charged_as` has left the others out.
         """
-        return accounted((self.coordinate | self.query).values(), guarantee)
+        return accounted(self.mechanisms.values(), guarantee)
 
     def charged_as(self, guarantee: Guarantee) -> "Candidates":
         """Return the candidates that spend a guarantee as it is given, which is how its budget counts it.
 
         The others spend pure ε, which would cost many times more, or cannot be charged at all.
         """
-        mechanisms = self.coordinate | self.query
-        return self.only({name for name in mechanisms if mechanisms[name].accounted(guarantee) == guarantee})
+        spent = {name: mechanism.accounted(guarantee) for name, mechanism in self.mechanisms.items()}
+        return self.only({name for name in spent if spent[name] == guarantee})
 
     @property
     def single_statistic(self) -> bool:
         """Return whether they all need the same statistic, whatever the number of rows."""
+        if self.query or self.chart:
+            return len(self.mechanisms) == 1 and all(mechanism.size is not None for mechanism in self.chart.values())
         variants = self.space.size_variants(1)
-        one_size = len(variants) == 1 and variants[0] is self.space and not self._may_model
-        return len(self.query) == 1 and not self.coordinate if self.query else one_size
+        return len(variants) == 1 and variants[0] is self.space and not self._may_model
 
     @property
     def _may_model(self) -> bool:
@@ -206,23 +259,29 @@ class Candidates:
         if self.queries is not None:
             for mechanism in self.query.values():
                 return table.with_statistic(table.sums(self.queries, mechanism.summands))
+        for chart_mechanism in self.chart.values():
+            if chart_mechanism.size is not None:
+                return table.with_statistic(table.vertex_sums(require_chart(self.space), chart_mechanism.size))
         return table.with_statistic(table.sketch(self.space))
 
     def feasible(self, change: ProtectedChange, guarantee: Guarantee) -> tuple["Candidates", dict[str, str]]:
         """Return the candidates that can give this guarantee, and why the others cannot."""
         refused: dict[str, str] = {}
-        for name, mechanism in (self.coordinate | self.query).items():
+        possible = self.mechanisms
+        if self.automatic:
+            possible = {name: m for name, m in possible.items() if m.is_automatic(self.space, guarantee)}
+        for name, mechanism in possible.items():
             try:
                 mechanism.check(change, guarantee)
             except MilepostError as reason:
                 refused[name] = str(reason)
-        return self.only({*self.coordinate, *self.query} - set(refused)), refused
+        return self.only(set(possible) - set(refused)), refused
 
     def choices(self, n: int, change: ProtectedChange, guarantee: Guarantee) -> tuple[list[Choice], dict[str, str]]:
         """Return what each would do with n rows, the smallest error first, and why some cannot."""
         choices: list[Choice] = []
         refused: dict[str, str] = {}
-        for name in self.coordinate | self.query:
+        for name in self.mechanisms:
             try:
                 choices.append(self._choice(name, n, change, guarantee))
             except MilepostError as reason:  # its noise would not fit
@@ -237,7 +296,7 @@ class Candidates:
         """
         best: Choice | None = None
         refused: dict[str, str] = {}
-        for name in self.coordinate | self.query:
+        for name in self.mechanisms:
             try:
                 if best is not None and not self._may_beat(best, name, n, change, guarantee):
                     continue
@@ -253,6 +312,8 @@ class Candidates:
         if name in self.coordinate:
             sizes = n, change, guarantee
             return coordinate_choice(self.coordinate[name], self.space, *sizes, self.effort, self.model)
+        if name in self.chart:
+            return chart_choice(self.chart[name], self.space, n, change, guarantee, self.model)
         mechanism, queries = self.query[name], self.queries
         if queries is None:
             raise MilepostError(f"{name} answers given points only")
@@ -284,6 +345,10 @@ class Candidates:
             spent = mechanism.accounted(guarantee)
             bound = 0.0 if queries is None else mechanism.error_bound(queries, n, change, spent)
             return self._promise(bound, any_point=False) <= limit
+        if name in self.chart:
+            chart = self.chart[name]
+            bound = chart.error_bound(self.space, n, change, chart.accounted(guarantee))
+            return self._promise(bound, any_point=True) <= limit
         coordinate = self.coordinate[name]
         for variant in sized_variants(self.space, n, self.effort):
             embedding = variant.embedding
@@ -337,12 +402,17 @@ def candidates(
     selected = _selected(mechanism, failure_probability)
     coordinate = {m.name: m for m in selected if isinstance(m, CoordinateMechanism)}
     query = {m.name: m for m in selected if isinstance(m, QueryMechanism)}
+    chart = {m.name: m for m in selected if isinstance(m, ChartMechanism)}
+    if chart and space.chart is None:
+        if len(selected) == 1:
+            require_chart(space)
+        chart = {}
     if points is None and query:
         if not coordinate:
             session = ", or ask one by one in mp.interactive" if {*query} & {*SESSIONS} else ""
             raise MilepostError(f"{', '.join(query)} answers given points only: name them with queries=[…]{session}")
         query = {}
-    return Candidates(space, coordinate, query, points, effort, model)
+    return Candidates(space, coordinate, query, points, effort, model, chart, mechanism == AUTO)
 
 
 def _selected(mechanism: str | AnyMechanism, failure_probability: float) -> list[AnyMechanism]:
@@ -448,6 +518,21 @@ def coordinate_choice(
         plain = _sized_choice(mechanism, space, n, change, guarantee, effort)
         return plain if plain.error <= modeled.error else modeled
     return modeled
+
+
+def chart_choice(
+    mechanism: ChartMechanism,
+    space: Space,
+    n: int,
+    change: ProtectedChange,
+    guarantee: Guarantee,
+    model: bool | None = None,
+) -> ChartChoice:
+    """Return the mechanism with the grid that suits it; it takes no model of the table."""
+    if model:
+        raise MilepostError(f"{mechanism.name}: it takes no model of the table; leave out model=")
+    design = mechanism.predict(space, n, change, guarantee)
+    return ChartChoice(mechanism, mechanism.accounted(guarantee).accounting, space, design)
 
 
 def _sized_choice(
@@ -574,9 +659,9 @@ class FieldChoice:
         check_total(source.total, n, table.change)
         if total is None:
             drawing()
-            noisy_total = Total.draw(source.total, self.noise.split.total, pure=False)
+            noisy_total = self.noise.draw_total(source.total)
         else:
-            noisy_total = Total.of(total, self.noise.split.total, pure=False)
+            noisy_total = self.noise.total(total)
         size, value = noisy_total.size, noisy_total.value
         return StartedSession(lambda: FieldEngine(source, self.space, self.noise, noisy_total), size, value)
 

@@ -33,6 +33,16 @@ def require_space(space: Any) -> None:
         )
 
 
+def require_chart(space: "Space") -> Chart:
+    """Return the chart of a space; refuse a space that has none."""
+    if space.chart is None:
+        raise MilepostError(
+            "this mechanism needs a two-dimensional space, such as L2 of two columns or GreatCircle; space "
+            f"{space.kind!r} has no chart"
+        )
+    return space.chart
+
+
 class _ClassName:
     """The name of the class through which the attribute is read."""
 

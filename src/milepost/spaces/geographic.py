@@ -202,7 +202,7 @@ class GreatCircle(CoordinateSpace):
     @cached_property
     def chart(self) -> Chart:
         """The disc that the cap becomes in Lambert's projection."""
-        return SphereChart(EARTH_KM, self._radius)
+        return SphereChart(EARTH_KM, self._radius, self.latitude, self.longitude)
 
     def representative_columns(self, queries: AnyArray, max_numbers: int) -> RepresentativeColumns | None:
         """Return those of the chart; a distance beyond the diameter, to a query just outside the cap, counts as it."""

@@ -128,6 +128,4 @@ def _load_statistic(
     card: dict[str, Any], tensors: dict[str, AnyArray], space: Space, queries: Queries | None
 ) -> NoisyStatistic:
     n = 0 if card["n"] is None else card["n"]  # if n is private, the tensors have a noisy one
-    public = space.embedding if queries is None else queries
-    parameters, given_queries = card["parameters"], queries is not None
-    return load_statistic(card["mechanism"], public, n, parameters, tensors, given_queries=given_queries)
+    return load_statistic(card["mechanism"], space, queries, n, card["parameters"], tensors)

@@ -71,7 +71,7 @@ def test_groups_whose_weights_are_right_have_noise_only(make: Callable[[], Space
     )
     for k, table in enumerate(tables):
         exact = mp.exact_mean_distance(table, grouped.space, queries)
-        positions = answers[k].extend(grouped.space.position(queries), queries)
+        positions = answers[k].positions(grouped.space, queries)
         assert np.abs(answers[k].values(positions) - exact).max() < 2e-4
         assert k == 1 or np.abs(wrong[k].values(positions) - exact).max() > 2e-3
 

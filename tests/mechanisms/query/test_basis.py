@@ -399,10 +399,10 @@ def test_refusals_come_before_anything_is_drawn() -> None:
         (lambda: mp.release(table, SQUARE, **options | {"queries": many}), "up to 1,024 queries, got 1,025"),
         (lambda: mp.release([[math.nan, 0.5]], SQUARE, **options), "NaN"),
         (lambda: mp.release(table, SQUARE, **options | {"epsilon": 0}), "epsilon="),
-        (lambda: mp.release([[0.5]], mp.L1([(0, 1)]), **options | {"queries": [[0.5]]}), "L1, L2 or GreatCircle"),
+        (lambda: mp.release([[0.5]], mp.L1([(0, 1)]), **options | {"queries": [[0.5]]}), "two columns of L1 or L2"),
         (lambda: mp.release(table, mp.Lp(1.5, [(0, 1)] * 2, directions=8), **options), "universe="),
-        (lambda: mp.release(table, Steeper([(0, 1)] * 2, directions=2), **options), "does not offer"),
-        (lambda: mp.release(table, Wider([(0, 1)] * 2, directions=2), **options), "does not offer"),
+        (lambda: mp.release(table, Steeper([(0, 1)] * 2, directions=2), **options), "two columns of L1 or L2"),
+        (lambda: mp.release(table, Wider([(0, 1)] * 2, directions=2), **options), "two columns of L1 or L2"),
         (
             lambda: mp.release(["a"], mp.AnyMetric(mp.edit_distance, 3, ["a"]), epsilon=1, mechanism="basis"),
             "universe=",

@@ -249,7 +249,7 @@ def cost(
     guarantee: mp.Guarantee,
     points: Any = None,
 ) -> Fraction:
-    """ρ of field on two neighboring tables, from what is handed to the noise functions."""
+    """ρ, μ²/2 or ε of field on two neighboring tables, from what is handed to the noise functions."""
     queries = Queries(space.given_queries if points is None else np.array(points), space)
     first = Transcript()
     second = first.again()
@@ -311,7 +311,7 @@ def test_no_pair_costs_more_than_the_budget(data: st.DataObject) -> None:
         st.integers(0, len(STRANGERS) - 1).map(lambda index: STRANGERS[index]),
     )
     rest = data.draw(st.lists(record, max_size=3))
-    guarantee = mp.Guarantee(data.draw(st.floats(0.05, 50)), 1e-6)
+    guarantee = mp.Guarantee(data.draw(st.floats(0.05, 50)), data.draw(st.sampled_from([1e-6, 0.0])))
     points = data.draw(st.none() | st.lists(st.integers(0, count - 1), min_size=1, max_size=8))
     left, right = data.draw(record), data.draw(record)
     assert cost(space, ([left, *rest], [right, *rest]), ProtectedChange(), guarantee, points) <= Fraction(
@@ -491,16 +491,18 @@ PEOPLE = np.random.default_rng(4).integers(0, 20, 3000).tolist()
 
 @pytest.mark.slow
 def test_field_is_taken_where_there_is_a_universe() -> None:
-    """And answers are within its error; without one, and under pure ε, it is refused as before."""
+    """And answers are within its error, under pure ε, too; without one it is refused."""
     wide = mp.AnyMetric(mp.precomputed(path(50)), 49, range(50), universe=range(50))
     people = np.random.default_rng(4).integers(0, 50, 3000)
     synopsis = mp.release(people, wide, epsilon=1, delta=1e-6)
     assert synopsis.mechanism == "field"
     assert_promised(synopsis, range(50), mp.exact_mean_distance(people, wide, range(50)), at_most=5)
     assert synopsis.error() < 0.2 * mp.release(people, wide, epsilon=1, delta=1e-6, mechanism="gaussian").error()
+    pure = mp.release(people, wide, epsilon=1, mechanism="field")
+    assert pure.guarantee.pure
+    assert_promised(pure, range(50), mp.exact_mean_distance(people, wide, range(50)), at_most=8)
+    assert pure.error() < 0.3 * mp.release(people, wide, epsilon=1, mechanism="laplace").error()
     with silent():
-        with pytest.raises(mp.MilepostError, match="delta > 0"):
-            mp.release(PEOPLE, SPACE, epsilon=1, mechanism="field")
         plain = mp.AnyMetric(mp.precomputed(path(20)), 19, [0, 7, 19])
         with pytest.raises(mp.MilepostError, match=r"universe=\[…\]"):
             mp.release(PEOPLE, plain, epsilon=1, delta=1e-6, mechanism="field")
@@ -564,7 +566,7 @@ def test_the_file_does_not_show_who_is_in_the_table(tmp_path: Path) -> None:
     assert sizes[0] == sizes[1] == sizes[2]
 
 
-def test_pure_epsilon_computes_no_covariance() -> None:
+def test_a_mechanism_without_a_field_computes_no_covariance() -> None:
     """It would be for nothing."""
 
     def never(*_: Any) -> Any:
@@ -572,4 +574,11 @@ def test_pure_epsilon_computes_no_covariance() -> None:
 
     space = mp.AnyMetric(mp.precomputed(path(20)), 19, [0, 7, 19], universe=range(20))
     with patched([(universe, "covariances", never)]):
-        assert mp.release(PEOPLE, space, epsilon=1).guarantee.delta == PURE.delta
+        assert mp.release(PEOPLE, space, epsilon=1, mechanism="laplace").guarantee == PURE
+
+
+def test_pure_epsilon_takes_a_field_where_there_is_a_universe() -> None:
+    space = mp.AnyMetric(mp.precomputed(path(20)), 19, range(20), universe=range(20))
+    synopsis = mp.release(PEOPLE, space, epsilon=1)
+    assert (synopsis.mechanism, synopsis.guarantee) == ("field", PURE)
+    assert_promised(synopsis, range(20), mp.exact_mean_distance(PEOPLE, space, range(20)), at_most=4)

@@ -122,9 +122,9 @@ class ModeledCurves(Curves):
         """The variance of noise that is common to all coordinates, besides that of the total."""
         return self.base.shared_variance
 
-    def extend(self, positions: FloatArray, points: AnyArray) -> FloatArray:
+    def positions(self, space: Space, points: AnyArray) -> FloatArray:
         """Return positions of points with the columns of the model."""
-        return self.control.extend(positions, points, self._near)
+        return self.control.extend(space.position(points), points, self._near)
 
     @cached_property
     def _near(self) -> float:
@@ -156,12 +156,11 @@ class ModeledCurves(Curves):
         check_confidence(confidence)
         if uniform:
             return super().half_width(confidence, uniform)  # which refuses
-        points = self.control.space.probe_points()
-        positions = self.extend(self.control.space.position(points), points)
+        positions = self.positions(self.control.space, self.control.space.probe_points())
         return float(np.quantile(self.half_widths(positions, confidence), PROBE_SHARE, method="higher"))
 
     def half_widths(self, positions: FloatArray, confidence: float) -> FloatArray:
-        """Return noise, the spread of rotations and interpolation at each of the positions, which `extend` returns."""
+        """Return noise, the spread of rotations and interpolation at each of the `positions` of points."""
         check_confidence(confidence)
 
         def block_widths(block: FloatArray) -> FloatArray:

@@ -61,9 +61,8 @@ class Columns:
         found = representative_columns(queries.space, queries.points, MAX_NUMBERS)
         if found is None:
             raise MilepostError(
-                f"basis needs a public list of the distances that records can have, which space "
-                f"{queries.space.kind!r} does not offer: use a plane of two columns (L1, L2 or GreatCircle), or "
-                "AnyMetric with universe=[…], or another mechanism, such as net"
+                f"basis needs two columns of L1 or L2, GreatCircle, or AnyMetric with universe=[…], got space "
+                f"{queries.space.kind!r}; use another mechanism, such as field"
             )
         if found.errors is None:
             return cls(queries.quantize(found.columns).astype(np.float64), None)
@@ -369,8 +368,7 @@ class Basis(QueryMechanism):
         """Refuse δ > 0, with which other mechanisms have less noise; accept any change."""
         if not guarantee.pure:
             raise MilepostError(
-                f"{self.name} gives pure ε, got delta={guarantee.delta:g}; leave delta out, or use field or gaussian, "
-                "which have less noise with delta > 0"
+                f"{self.name} gives pure ε, got delta={guarantee.delta:g}; leave delta out, or use field"
             )
 
     def error_bound(self, public: Queries, n: int, change: ProtectedChange, guarantee: Guarantee) -> float:

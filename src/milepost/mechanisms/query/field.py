@@ -1,8 +1,9 @@
-"""field: exact distances plus Gaussian noise that is correlated as the metric is. docs/proofs/field.md.
+"""field: exact distances plus noise that is correlated as the metric is. docs/proofs/field.md.
 
 In a metric of negative type one record changes the mean distances to all points by a vector that is short in a Hilbert
-space that is public. Noise of that space's covariance hides this change, for any number of points: about the noise of
-one query, without an embedding.
+space that is public. Gaussian noise of that space's covariance hides this change, for any number of points: about the
+noise of one query, without an embedding. Pure ε takes Laplace noise of the same covariance, √k times as large for k
+points.
 """
 
 import math
@@ -15,14 +16,14 @@ import numpy as np
 
 from milepost._typing import AnyArray, FloatArray, IntArray
 from milepost.errors import MilepostError
-from milepost.mechanisms.base import Prediction, QueryDesign, QueryMechanism, check_delta, session_name
-from milepost.mechanisms.noise_quantiles import normal_quantile
+from milepost.mechanisms.base import Prediction, QueryDesign, QueryMechanism, session_name
+from milepost.mechanisms.noise_quantiles import min_mixture_quantile, mixture_quantile
 from milepost.mechanisms.query.cholesky import NUGGET, CholeskyFactor, check_points
 from milepost.mechanisms.query.exact_products import exact_products, exact_squares
 from milepost.mechanisms.query.noisy_sums import NoisySums
 from milepost.mechanisms.totals import Total, check_total_scale
 from milepost.privacy.guarantee import Guarantee
-from milepost.privacy.noise import check_scale, gaussian, gaussian_deviation
+from milepost.privacy.noise import check_scale, gaussian, gaussian_deviation, laplace
 from milepost.privacy.protected_change import BudgetSplit, ProtectedChange
 from milepost.spaces.base import Space
 from milepost.spaces.embeddings.embedding import QUANTA
@@ -39,11 +40,37 @@ TYPICAL_OFFSET = 1 / 8  # of a mean distance from its anchor, in diameters: to s
 
 
 @dataclass(frozen=True)
+class NoiseLaw:
+    """A law of the innovations' noise.
+
+    exponent: a change ΔE costs Σ|ΔE|^exponent, divided by the power of the split. split: divides a budget between
+    innovations and the total. scale: returns the noise's parameter for a power. add: adds noise to integers.
+    deviation: returns its standard deviation. kurtosis: its excess kurtosis, which no sum of innovations exceeds.
+    """
+
+    exponent: int
+    split: Callable[[ProtectedChange, float, float, float, float], BudgetSplit]
+    scale: Callable[[float], float]
+    add: Callable[[IntArray, float], IntArray]
+    deviation: Callable[[float], float]
+    kurtosis: float
+
+
+GAUSSIAN_LAW = NoiseLaw(
+    2, ProtectedChange.gaussian, lambda power: math.sqrt(power / 2), gaussian, gaussian_deviation, 0.0
+)
+LAPLACE_LAW = NoiseLaw(
+    1, ProtectedChange.laplace, lambda power: power, laplace, lambda scale: math.sqrt(2) * scale, 3.0
+)
+
+
+@dataclass(frozen=True)
 class FieldNoise:
     """The noise of a field for up to `max_points` points. All of it is public.
 
-    Innovations are multiples of `step`, a length in the Hilbert space, each with discrete Gaussian noise of parameter
-    `scale`; a row of the factor, in `unit`, turns them into a distance. split: the shares of sums and of the total.
+    Innovations are multiples of `step`, a length in the Hilbert space, each with discrete noise of parameter `scale`:
+    Laplace noise if pure, else Gaussian. A row of the factor, in `unit`, turns them into a distance. split: the shares
+    of sums and of the total.
     """
 
     kernel: Kernel
@@ -51,20 +78,30 @@ class FieldNoise:
     quantum: float
     step: float
     split: BudgetSplit
+    pure: bool
 
     @classmethod
     def of(
-        cls, kernel: Kernel, max_points: int, diameter: float, change: ProtectedChange, budget: float
+        cls, kernel: Kernel, max_points: int, diameter: float, change: ProtectedChange, guarantee: Guarantee
     ) -> "FieldNoise":
-        """Return the noise that costs the budget, rounding included (Theorem 1 of the proof page)."""
+        """Return the noise that costs the guarantee's budget, rounding included (Theorems 1 to 3 of the proof page)."""
+        law = LAPLACE_LAW if guarantee.pure else GAUSSIAN_LAW
         quantum, step = diameter / QUANTA, math.sqrt(kernel.pair) / (1 << STEP_BITS)
         nugget = NUGGET * kernel.max_variance
         # a distance is rounded, computed and counted from a rounded anchor; an innovation is rounded down
         off = quantum + 2 * kernel.distance_error + math.sqrt(kernel.max_variance + 2 * nugget) * step
         more = off * math.sqrt(2 * max_points / nugget)
-        pair, single = (((math.sqrt(square) + more) * SLACK) ** 2 for square in (kernel.pair, kernel.single))
-        off_total = TYPICAL_OFFSET * diameter / math.sqrt(single * kernel.max_variance)
-        return cls(kernel, max_points, quantum, step, change.gaussian(pair, single, budget, off_total))
+        # k numbers of length x have Σ|·| ≤ √k·x
+        spread = max_points ** (1 / law.exponent - 1 / 2)
+        pair, single = (spread * (math.sqrt(square) + more) * SLACK for square in (kernel.pair, kernel.single))
+        off_total = TYPICAL_OFFSET * diameter / math.sqrt(single**2 * kernel.max_variance)
+        split = law.split(change, pair**law.exponent, single**law.exponent, guarantee.budget, off_total)
+        return cls(kernel, max_points, quantum, step, split, guarantee.pure)
+
+    @property
+    def law(self) -> NoiseLaw:
+        """The law of an innovation's noise."""
+        return LAPLACE_LAW if self.pure else GAUSSIAN_LAW
 
     @property
     def unit(self) -> float:
@@ -73,19 +110,33 @@ class FieldNoise:
 
     @property
     def scale(self) -> float:
-        """σ of an innovation's noise, in steps."""
-        return math.sqrt(self.split.power / 2) / self.step * SLACK
+        """The parameter of an innovation's noise, σ or b, in steps."""
+        return self.law.scale(self.split.power) / self.step * SLACK
+
+    @property
+    def innovation_deviation(self) -> float:
+        """The standard deviation of an innovation's noise, a length in the Hilbert space."""
+        return self.law.deviation(self.scale) * self.step
 
     @property
     def deviation(self) -> float:
         """The largest standard deviation of a noisy sum, in the units of the distance."""
-        return math.sqrt(self.split.power / 2 * self.kernel.max_variance * (1 + NUGGET))
+        return self.innovation_deviation * math.sqrt(self.kernel.max_variance * (1 + NUGGET))
+
+    def total(self, value: int) -> Total:
+        """Return a total that was released with this noise, or is expected."""
+        return Total.of(value, self.split.total, self.pure)
+
+    def draw_total(self, exact: int) -> Total:
+        """Return the exact total where it is public, else a noisy one."""
+        return Total.draw(exact, self.split.total, self.pure)
 
     def check(self) -> None:
         """Refuse noise that does not fit, before data is touched."""
         check_points(self.kernel, self.max_points, self.unit)
         check_scale(self.scale)
-        check_total_scale(self.split.total, pure=False)
+        check_scale(self.deviation / self.quantum)
+        check_total_scale(self.split.total, self.pure)
 
     def anchors(self, points: AnyArray) -> IntArray:
         """Return the values that distances to points are counted from, in quanta: int64[k]."""
@@ -135,8 +186,11 @@ class Innovations:
                 exact.append(left // integers[len(exact) - first])
         return exact
 
-    def ask(self, points: AnyArray, sums: Sequence[int]) -> tuple[IntArray, FloatArray]:
-        """Return noisy sums of distances to new points, minus their anchors, and standard deviations, in quanta."""
+    def ask(self, points: AnyArray, sums: Sequence[int]) -> tuple[IntArray, FloatArray, FloatArray]:
+        """Return noisy sums of distances to new points, minus their anchors, in quanta, and the law of their noise.
+
+        The law is given by standard deviations, in quanta, and excess kurtoses.
+        """
         first = len(self.noisy)
         self.factor.truncate(first)  # drop the points of a query that failed
         if len(self.unsynced_points):
@@ -144,36 +198,44 @@ class Innovations:
         self.factor.extend(points)
         exact = self._innovations(sums)
         fresh = np.array(exact[len(self.exact) :], dtype=np.int64)
-        noisy = self.noisy + gaussian(fresh, self.noise.scale).tolist()
-        half, share = 1 << (FRACTION_BITS - 1), gaussian_deviation(self.noise.scale) / (1 << FRACTION_BITS)
-        answers, lengths = [], []
+        law, scale = self.noise.law, self.noise.scale
+        noisy = self.noisy + law.add(fresh, scale).tolist()
+        half, share = 1 << (FRACTION_BITS - 1), law.deviation(scale) / (1 << FRACTION_BITS)
+        answers, lengths, kurtoses = [], [], []
         for start in range(first, self.factor.count, ROWS):
             rows = self.factor.rows(start, min(start + ROWS, self.factor.count))
             answers += [(total + half) >> FRACTION_BITS for total in exact_products(rows, noisy[: rows.shape[1]])]
-            lengths += [math.sqrt(square) for square in exact_squares(rows)]
+            own = [math.sqrt(square) for square in exact_squares(rows)]
+            shares = np.square(rows / np.array(own)[:, None])  # of an answer's variance, by innovation
+            lengths += own
+            kurtoses += (law.kurtosis * np.einsum("ij,ij->i", shares, shares)).tolist()
         self.exact, self.noisy = exact, noisy
-        return np.array(answers, dtype=np.int64), np.array(lengths) * share
+        return np.array(answers, dtype=np.int64), np.array(lengths) * share, np.array(kurtoses)
 
 
 @dataclass(frozen=True, eq=False)
 class FieldDesign(QueryDesign):
-    """Noise of covariance C·power/2 on all sums."""
+    """Noise on all sums whose covariance is proportional to C."""
 
     noise: FieldNoise
 
     @property
     def scales(self) -> tuple[float]:
-        """σ of an innovation's noise, in steps."""
+        """The parameter of an innovation's noise, σ or b, in steps."""
         return (self.noise.scale,)
 
     @cached_property
     def prediction(self) -> Prediction:
-        """The error; the noise is known without data, the noisy total to divide by is not."""
-        noise, total = self.noise, Total.of(self.n, self.total_scale, self.pure)
+        """The error; the noise is known without data, the noisy total to divide by is not.
+
+        Answers are taken to have the largest kurtosis, that of one innovation: the factor would take long.
+        """
+        noise, total = self.noise, self.noise.total(self.n)
         variances = 2 * noise.kernel.half(self.queries.points) + NUGGET * noise.kernel.max_variance
-        deviations = np.sqrt(noise.split.power / 2 * variances) / noise.quantum
+        deviations = noise.innovation_deviation * np.sqrt(variances) / noise.quantum
+        kurtoses = np.full(self.queries.count, noise.law.kurtosis)
         typical_sums = np.full(self.queries.count, round(total.size * TYPICAL_OFFSET * QUANTA))
-        return noisy_sums(self.queries, total, noise, typical_sums, deviations).prediction()
+        return noisy_sums(self.queries, total, noise, typical_sums, deviations, kurtoses).prediction()
 
     def add_noise(self, statistic: DistanceSums, group: int, draw_total: Callable[[], Total]) -> NoisySums:
         """Answer all queries at once."""
@@ -184,16 +246,15 @@ class FieldDesign(QueryDesign):
 
 @dataclass(frozen=True)
 class Field(QueryMechanism):
-    """Noise of covariance C·power/2 on all sums, for points that are known or arrive one by one."""
+    """Noise on all sums whose covariance is proportional to C, for points that are known or arrive one by one.
+
+    It is Gaussian with δ > 0. Pure ε takes Laplace noise on the innovations, √k times as large for k points.
+    """
 
     name = "field"
     pure = False
     all_gaussian = True
     statistic = NoisySums
-
-    def check(self, change: ProtectedChange, guarantee: Guarantee) -> None:  # noqa: ARG002
-        """Refuse δ = 0; accept any change."""
-        check_delta(self.name, guarantee)
 
     def noise(self, space: Space, max_points: int, change: ProtectedChange, guarantee: Guarantee) -> FieldNoise:
         """Return the smallest noise that the space's kernels offer for up to `max_points` points."""
@@ -203,30 +264,44 @@ class Field(QueryMechanism):
                 f"field needs a metric that is known to be of negative type; space {space.kind!r} is not, unless its "
                 "records are from a public universe=[…]"
             )
-        candidates = (
-            FieldNoise.of(kernel, max_points, space.diameter, change, guarantee.budget) for kernel in space.kernels
-        )
+        candidates = (FieldNoise.of(kernel, max_points, space.diameter, change, guarantee) for kernel in space.kernels)
         best = min(candidates, key=lambda noise: noise.deviation)
         best.check()
         return best
 
+    def error_bound(self, public: Queries, n: int, change: ProtectedChange, guarantee: Guarantee) -> float:
+        """Return the error of the query with the widest range, alone, times √k where costs add up.
+
+        Of any covariance, √(S·C(y, y)) is at least |d(x, y) − d(x′, y)|, by Cauchy and Schwarz. Half of that where only
+        adding is protected: a pair is two single changes.
+        """
+        budget = guarantee.budget / change.multiple ** (1 if guarantee.pure else 2)
+        deviation = math.sqrt(2 * public.count) / budget if guarantee.pure else math.sqrt(1 / (2 * budget))
+        error = min_mixture_quantile(0.05) * deviation * (1.0 if change.replaces else 0.5) * public.max_range / n
+        return min(error, public.max_range)
+
     def design(self, public: Queries, n: int, change: ProtectedChange, guarantee: Guarantee) -> FieldDesign:
         """Return the smallest noise for the queries."""
         noise = self.noise(public.space, public.count, change, guarantee)
-        return FieldDesign(self.name, n, change, noise.split.total, self.pure, public, noise)
+        return FieldDesign(self.name, n, change, noise.split.total, noise.pure, public, noise)
 
 
-def noisy_sums(queries: Queries, total: Total, noise: FieldNoise, sums: IntArray, deviations: FloatArray) -> NoisySums:
+def noisy_sums(
+    queries: Queries, total: Total, noise: FieldNoise, sums: IntArray, deviations: FloatArray, kurtoses: FloatArray
+) -> NoisySums:
     """Return the answers of a field at some points."""
-    return NoisySums(Field.name, queries, total, sums, noise.anchors(queries.points), deviations, np.zeros(len(sums)))
+    return NoisySums(Field.name, queries, total, sums, noise.anchors(queries.points), deviations, kurtoses)
 
 
 def session_prediction(noise: FieldNoise, n: int, diameter: float, shift_error: float = 0.0) -> Prediction:
-    """Return the error that a session promises at every query. shift_error: the error from rounding the query."""
-    total = Total.of(n, noise.split.total, pure=False)
+    """Return the error that a session promises at every query. shift_error: the error from rounding the query.
+
+    Of all sums of Laplace draws with one variance, a single draw has the largest quantiles at failures up to 5 %.
+    """
+    total, kurtosis = noise.total(n), np.array(noise.law.kurtosis)
     deviation = math.hypot(noise.deviation, total.deviation * TYPICAL_OFFSET * diameter) / total.size
     error, uniform = (
-        min(normal_quantile(0.05 / count) * deviation + noise.quantum / 2 + shift_error, diameter)
+        min(float(mixture_quantile(kurtosis, 0.05 / count)) * deviation + noise.quantum / 2 + shift_error, diameter)
         for count in (1, noise.max_points)
     )
     return Prediction(session_name(Field.name, noise.max_points), error, deviation, uniform)

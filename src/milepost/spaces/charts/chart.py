@@ -3,6 +3,7 @@
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -10,6 +11,18 @@ from milepost._typing import AnyArray, FloatArray
 
 MARGIN = 1e-9  # of the side of a square, for the rounding of positions and of the border of a space
 MAX_BEND = math.sqrt(10)  # of straight lines of Lambert's projection, in units of their distance from the centre
+
+
+class InterpolationErrors(NamedTuple):
+    """What interpolated distances to queries are more than the distances themselves: float64[m, k] each.
+
+    low, high: bounds, anywhere in a cell of which the vertex is a corner. typical: about the mean of the error, where
+    people are spread evenly.
+    """
+
+    low: FloatArray
+    typical: FloatArray
+    high: FloatArray
 
 
 class Chart(ABC):
@@ -37,17 +50,22 @@ class Chart(ABC):
         """Return the points at positions float64[n, 2] as records; they may lie in the square but outside the space."""
 
     @abstractmethod
-    def gap(self, low: FloatArray, high: FloatArray) -> FloatArray:
-        """Return how far the space is from rectangles with corners float64[m, 2]: 0 where a record can be inside."""
+    def queries(self, positions: FloatArray) -> FloatArray:
+        """Return the points at positions float64[n, 2] as `Space.read_queries` returns them."""
 
     @abstractmethod
-    def interpolation_errors(self, low: FloatArray, width: float, queries: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return bounds on the error of bilinear interpolation in square cells: float64[m, k], float64[m, k].
+    def interpolation_errors(
+        self, positions: FloatArray, distances: FloatArray, width: float, queries: FloatArray
+    ) -> InterpolationErrors:
+        """Return the errors of bilinear interpolation in square cells of a width, with these vertices as corners.
 
-        The distance to a query is known at the corners of a cell and interpolated inside. What this is more than the
-        distance itself lies between the two bounds, anywhere in the cell. low: the low corners of cells, float64[m, 2].
-        queries: as `Space.query_records` returns them.
+        positions: of the vertices, float64[m, 2]. distances: of the vertices to queries, float64[m, k]. queries: as
+        `Space.query_records` returns them.
         """
+
+    @abstractmethod
+    def gap(self, low: FloatArray, high: FloatArray) -> FloatArray:
+        """Return how far the space is from rectangles with corners float64[m, 2]: 0 where a record can be inside."""
 
     def inside(self, low: FloatArray, width: float) -> AnyArray:
         """Return which square cells can have a record: bool[m], of cells with these low corners."""
@@ -87,6 +105,10 @@ class PlaneChart(Chart):
         weights = np.array(self.weights)
         return np.asarray(np.divide(positions, weights, out=np.zeros_like(positions), where=weights > 0) + self.low)
 
+    def queries(self, positions: FloatArray) -> FloatArray:
+        """Return the points themselves."""
+        return self.points(positions)
+
     def gap(self, low: FloatArray, high: FloatArray) -> FloatArray:
         """Return the distance of the nearest point of a rectangle to the disc, or to the rectangle of the space."""
         if not self.disc:
@@ -95,28 +117,30 @@ class PlaneChart(Chart):
         nearest = np.clip(radius, low, high) - radius
         return np.asarray(np.maximum(np.hypot(nearest[:, 0], nearest[:, 1]) - radius, 0))
 
-    def interpolation_errors(self, low: FloatArray, width: float, queries: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return 0, since distances are convex, and the upper bound (Lemma 2 of the proof page)."""
-        places = self.positions(queries)[None]
-        first = low[:, None]
-        if self.taxicab:  # linear, except in a strip of cells that has a coordinate of the query inside
-            share = np.clip((places - first) / width, 0, 1)
-            high = (2 * width * share * (1 - share)).sum(axis=2)
-        else:
-            outside = np.maximum(np.maximum(first - places, places - first - width), 0)
-            high = curved_error(np.hypot(outside[..., 0], outside[..., 1]), width)
-        return np.zeros_like(high), np.asarray(high * (1 + MARGIN))
+    def interpolation_errors(
+        self, positions: FloatArray, distances: FloatArray, width: float, queries: FloatArray
+    ) -> InterpolationErrors:
+        """Return 0, since distances are convex, and the upper bound (Lemma 3 of the proof page)."""
+        if self.taxicab:  # linear, except in the strips of cells that have a coordinate of the query inside
+            apart = np.abs(positions[:, None] - self.positions(queries)[None]) / width
+            high = np.where(apart < 1, 2 * width * apart * (1 - apart), 0.0).sum(axis=2)
+            return InterpolationErrors(np.zeros_like(high), high / 4, np.asarray(high * (1 + MARGIN)))
+        high = curved_error(np.maximum(distances - math.sqrt(2) * width, 0), width) * (1 + MARGIN)
+        return InterpolationErrors(np.zeros_like(high), typical_error(distances, width), np.asarray(high))
 
 
 @dataclass(frozen=True)
 class SphereChart(Chart):
     """The chart of a cap of a sphere around its centre: Lambert's equal-area projection, which needs square roots only.
 
-    Records are unit vectors (east, north, up). sphere_radius: of the sphere. angle: of the cap, at most π/2.
+    Records are unit vectors (east, north, up) as seen from the centre. sphere_radius: of the sphere. angle: of the cap,
+    at most π/2. latitude, longitude: of the centre, in degrees.
     """
 
     sphere_radius: float
     angle: float
+    latitude: float
+    longitude: float
 
     @property
     def _radius(self) -> float:
@@ -144,30 +168,42 @@ class SphereChart(Chart):
         squares = (plane * plane).sum(axis=1)
         return np.column_stack([plane * np.sqrt(np.maximum(1 - squares / 4, 0))[:, None], 1 - squares / 2])
 
+    def queries(self, positions: FloatArray) -> FloatArray:
+        """Return (lat, lon) in degrees."""
+        east, north, up = self.points(positions).T
+        sine, cosine = math.sin(math.radians(self.latitude)), math.cos(math.radians(self.latitude))
+        outward = up * cosine - north * sine
+        longitude = self.longitude + np.degrees(np.arctan2(east, outward))
+        latitude = np.degrees(np.arctan2(up * sine + north * cosine, np.hypot(outward, east)))
+        return np.column_stack([latitude, longitude - 360 * np.rint(longitude / 360)])
+
     def gap(self, low: FloatArray, high: FloatArray) -> FloatArray:
         """Return the distance of the nearest point of a rectangle to the disc."""
         nearest = np.clip(self._radius, low, high) - self._radius
         return np.asarray(np.maximum(np.hypot(nearest[:, 0], nearest[:, 1]) - self._radius, 0))
 
-    def interpolation_errors(self, low: FloatArray, width: float, queries: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return bounds from the second derivative of a distance along the axes (Lemma 3 of the proof page)."""
+    def interpolation_errors(
+        self,
+        positions: FloatArray,  # noqa: ARG002
+        distances: FloatArray,
+        width: float,
+        queries: FloatArray,  # noqa: ARG002
+    ) -> InterpolationErrors:
+        """Return bounds from the second derivatives of a distance along the axes (Lemma 4 of the proof page)."""
         radius, reach = self.sphere_radius, self._radius + math.sqrt(2) * width
         stretch = max(1 - reach * reach / (4 * radius * radius), 0.25)  # a cell may reach a little beyond the cap
         bend = MAX_BEND * reach / (4 * radius * radius * math.sqrt(stretch))
-        centers = self.points(low + width / 2)
-        half_chords = np.linalg.norm(centers[:, None] - queries[None], axis=2) / 2
-        away = 2 * radius * np.arcsin(np.minimum(half_chords, 1))
-        half_diagonal = width / math.sqrt(2 * stretch)
-        nearest, farthest = np.maximum(away - half_diagonal, 0), np.minimum(away + half_diagonal, math.pi * radius)
+        diagonal = width * math.sqrt(2 / stretch)
+        nearest, farthest = np.maximum(distances - diagonal, 0), np.minimum(distances + diagonal, math.pi * radius)
         # beyond a quarter of the circumference distances are concave along circles around the query
         with np.errstate(divide="ignore"):
-            concave = np.maximum(-1 / np.tan(farthest / radius), 0) / radius
-            concave = np.where(farthest >= math.pi * radius, np.inf, concave)
-        square, limit = width * width / 8, half_diagonal
+            concave = np.where(farthest < math.pi * radius, np.maximum(-1 / np.tan(farthest / radius), 0), np.inf)
+        square, limit = width * width / 8, diagonal / 2
         curved = curved_error(nearest, width) / stretch
         high = np.minimum(curved + 2 * square * bend * (1 + math.sqrt(8) * width / np.maximum(nearest, width)), limit)
-        low_bound = np.maximum(-2 * square * (concave / stretch + bend), -limit)
-        return np.asarray(low_bound * (1 + MARGIN)), np.asarray(high * (1 + MARGIN))
+        low = np.maximum(-2 * square * (concave / (radius * stretch) + bend), -limit)
+        bounds = np.asarray(low * (1 + MARGIN)), np.asarray(high * (1 + MARGIN))
+        return InterpolationErrors(bounds[0], typical_error(distances, width), bounds[1])
 
 
 def curved_error(nearest: FloatArray, width: float) -> FloatArray:
@@ -182,3 +218,8 @@ def curved_error(nearest: FloatArray, width: float) -> FloatArray:
     with np.errstate(divide="ignore", invalid="ignore"):
         far = square / (8 * nearest) * (1 + math.sqrt(2) * width / nearest)
     return np.asarray(np.fmin(anywhere, far))
+
+
+def typical_error(distances: FloatArray, width: float) -> FloatArray:
+    """Return about the mean error around a vertex at this distance: mixtures have a variance of width²/3 on average."""
+    return np.asarray(np.sqrt(distances * distances + width * width / 6) - distances)

@@ -44,24 +44,22 @@ def grid_columns(
     """Return the columns of all corners of cells that a record can be in; about `max_numbers` numbers at most.
 
     queries: as `Space.query_records` returns them. distances: of points, as records, to the queries. Interpolation
-    between corners gives more than the distance by what lies between two bounds in each cell. A corner takes the
-    widest bounds of its cells; their middle is subtracted, and half of their difference is its error.
+    between corners gives more than the distance by what lies between two bounds, in all cells at a corner. Their middle
+    is subtracted from the corner's column, and half of their difference is its error.
     """
     count = cell_count(len(queries), max_numbers)
     width = chart.side / count
     cells = np.stack(np.divmod(np.arange(count * count), count), axis=1)
-    low_corners: FloatArray = cells.astype(np.float64) * width
-    inside = chart.inside(low_corners, width)
-    cells, low_corners = cells[inside], low_corners[inside]
-    cell_corners = [(cells + shift) @ (count + 1, 1) for shift in ((0, 0), (0, 1), (1, 0), (1, 1))]
-    used = np.unique(np.concatenate(cell_corners))
-    columns = distances(chart.points(np.stack(np.divmod(used, count + 1), axis=1) * width))
-    low, high = np.full_like(columns, np.inf), np.full_like(columns, -np.inf)
+    cells = cells[chart.inside(cells.astype(np.float64) * width, width)]
+    shifts = ((0, 0), (0, 1), (1, 0), (1, 1))
+    used = np.unique(np.concatenate([(cells + shift) @ (count + 1, 1) for shift in shifts]))
+    corners: FloatArray = np.stack(np.divmod(used, count + 1), axis=1).astype(np.float64) * width
+    columns = distances(chart.points(corners))
+    errors = np.empty_like(columns)
     rows = max(1, BLOCK // len(queries))
-    for start in range(0, len(cells), rows):
+    for start in range(0, len(corners), rows):
         part = slice(start, start + rows)
-        bounds = chart.interpolation_errors(low_corners[part], width, queries)
-        for corners in cell_corners:  # each of them once, as cells differ
-            index = np.searchsorted(used, corners[part])
-            low[index], high[index] = np.minimum(low[index], bounds[0]), np.maximum(high[index], bounds[1])
-    return RepresentativeColumns(columns - (low + high) / 2, (high - low) / 2)
+        low, _, high = chart.interpolation_errors(corners[part], columns[part], width, queries)
+        columns[part] -= (low + high) / 2
+        errors[part] = (high - low) / 2
+    return RepresentativeColumns(columns, errors)

@@ -1,0 +1,1 @@
+"""Mechanisms on the chart of a two-dimensional space."""
