@@ -104,7 +104,7 @@ CASES: dict[str, Case] = {
         single=True,
     ),
 }
-NEED_QUERIES = ("field", "gaussian", "laplace", "net")
+NEED_QUERIES = ("field", "gaussian", "laplace", "net", "basis")
 
 
 def outcome(call: Callable[..., Any], *args: Any, **options: Any) -> Any:

@@ -26,6 +26,7 @@ from milepost.mechanisms.coordinate.slopes import Slopes
 from milepost.mechanisms.paper.game import PrivateGame
 from milepost.mechanisms.paper.tangents import convex_learner, interactive_margins
 from milepost.mechanisms.planar.quadtree import Quadtree
+from milepost.mechanisms.query.basis import Basis, Columns, Components
 from milepost.mechanisms.query.cholesky import CholeskyFactor
 from milepost.mechanisms.query.field import FRACTION_BITS, Field, Innovations
 from milepost.mechanisms.query.links import Links
@@ -518,3 +519,23 @@ def forgotten_root(epsilon: float = 1.0, count: int = 4) -> KnownCase:
 
     runs = [partial(run, mover) for mover in (0.0, 1.0)]
     return case_from_traces("field", "several queries with the Laplace noise of one", Pure(epsilon), *runs)
+
+
+# --- basis ----------------------------------------------------------------------------------------------------------
+
+
+def one_component() -> KnownCase:
+    """Each component has the noise of its own range, as if a record could change only one of them."""
+    fixture, guarantee = fixtures.square(), Guarantee(3.0)
+    space = fixture.space()
+    queries = Queries(np.array(fixture.queries), space)
+    right = Components.of(queries)
+    ranges = np.ptp(Columns.of(queries).values @ (right.directions.T / 2.0**right.bits), axis=0)
+    queries.mechanism_cache[Basis.name] = replace(right, rates=1 / ranges, pair=1.0)
+
+    def run(record: list[float]) -> object:
+        design = Basis().predict(queries, 1, ProtectedChange(), guarantee)
+        return design.run(read_sums([record], space, queries))
+
+    runs = [partial(run, record) for record in ([0.0, 0.0], [1.0, 1.0])]
+    return case_from_traces("basis", "components that count as one", Pure(guarantee.epsilon), *runs)

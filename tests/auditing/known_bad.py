@@ -28,6 +28,7 @@ def known_bad_cases() -> Iterator[tuple[KnownCase, int]]:
     yield bad_groups.uncounted(), 200
     yield bad_groups.one_ended(), 12_000
     yield bad_mechanisms.uncut(), 4000
+    yield bad_mechanisms.one_component(), 12_000
     yield bad_mechanisms.unpaid_anchor(), 4000
     yield bad_mechanisms.unshared_levels(), 4000
     yield bad_mechanisms.unclipped_moments(), 4000

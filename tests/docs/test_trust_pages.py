@@ -38,6 +38,7 @@ PROVED = {  # what has to have a page, by where that is
     "tangents": "tangents",
     "field": "field",
     "net": "net",
+    "basis": "basis",
     "gaussian": "per-query",
     "laplace": "per-query",
     "accounting": "gaussian",

@@ -164,15 +164,18 @@ def test_an_inexact_embedding_needs_few_cells() -> None:
     ("mechanism", "neighbors"),
     [
         ("tangents", "replace"),  # which needs a public number of rows
-        *itertools.product(["slopes", "hats", "gaussian", "laplace", "net", "field"], ["replace", "add-remove"]),
+        *itertools.product(
+            ["slopes", "hats", "gaussian", "laplace", "net", "basis", "field"], ["replace", "add-remove"]
+        ),
     ],
 )
 def test_a_plan_says_how_many_draws_a_release_takes(mechanism: str, neighbors: str) -> None:
     """Exactly so where noise does not depend on noise, and at most that for tangents."""
     options: dict[str, Any] = {"neighbors": neighbors, "n": 60} if neighbors == "add-remove" else {}
     space, people = mp.L1([(0, 1), (0, 2)]), np.random.default_rng(0).random((60, 2))
-    queries = [[0.1, 0.2], [0.5, 1]] if mechanism in ("gaussian", "laplace", "net", "field") else None
-    shared: dict[str, Any] = {"epsilon": 1, "delta": 1e-6, "mechanism": mechanism, "queries": queries}
+    queries = [[0.1, 0.2], [0.5, 1]] if mechanism in ("gaussian", "laplace", "net", "basis", "field") else None
+    delta = 0 if mechanism == "basis" else 1e-6
+    shared: dict[str, Any] = {"epsilon": 1, "delta": delta, "mechanism": mechanism, "queries": queries}
     (prediction,) = mp.plan(space, n=60, neighbors=neighbors, **shared).predictions
     assert prediction.draws is not None
     assert f"{prediction.draws:,}" in str(mp.plan(space, n=60, neighbors=neighbors, **shared))

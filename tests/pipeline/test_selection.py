@@ -14,6 +14,7 @@ from milepost.pipeline.selection import ANY_POINT, candidates, read_given_querie
 from milepost.privacy import noise
 from milepost.privacy.protected_change import ProtectedChange
 from milepost.spaces.base import Space
+from milepost.spaces.queries import Queries
 from milepost.spaces.embeddings.projected import Projected
 
 PLANE = mp.L1([(0, 10), (0, 10)])
@@ -67,7 +68,8 @@ def test_auto_takes_the_smallest_predicted_error(space: Space, count: int, delta
     factors = {name: 1 if isinstance(MECHANISMS[name], QueryMechanism) else ANY_POINT for name in MECHANISM_NAMES}
     errors = [factors[prediction.mechanism] * prediction.error for prediction in planned.predictions]
     assert errors == sorted(errors)
-    automatic = {name for name in MECHANISM_NAMES if MECHANISMS[name].is_automatic(space, mp.Guarantee(1, delta))}
+    given, guarantee = Queries(queries, space), mp.Guarantee(1, delta)
+    automatic = {name for name in MECHANISM_NAMES if MECHANISMS[name].is_automatic(space, given, guarantee)}
     assert {*by_name(planned), *planned.refused} == automatic
     for name, prediction in by_name(planned).items():
         (choice,), _ = candidates(space, queries, name).choices(n, ProtectedChange(), mp.Guarantee(1, delta))
@@ -110,7 +112,7 @@ def test_without_queries_only_sketches_are_compared() -> None:
         assert {*by_name(planned), *planned.refused} == {"slopes", "hats", "tangents"}
     planned = mp.plan(EDIT_SPACE, n=1000, epsilon=1, delta=1e-6)
     assert {*by_name(planned), *planned.refused} == set(MECHANISM_NAMES)
-    assert set(planned.refused) == {"field"}
+    assert set(planned.refused) == {"field", "basis"}
 
 
 def test_where_no_promise_is_any_good_the_least_noise_is_taken() -> None:
@@ -138,7 +140,7 @@ def test_a_pure_guarantee_refuses_what_is_gaussian_and_says_why() -> None:
     assert set(planned.refused) == {"slopes", "gaussian"}
     assert all("needs delta > 0" in reason for reason in planned.refused.values())
     assert all(f"{name}: {reason}" in planned.notes for name, reason in planned.refused.items())
-    assert set(by_name(planned)) == {"hats", "tangents", "field", "laplace", "net"}
+    assert set(by_name(planned)) == {"hats", "tangents", "field", "laplace", "net", "basis"}
 
 
 @pytest.mark.usefixtures("silent", "no_data")
@@ -148,12 +150,12 @@ def test_a_pure_guarantee_refuses_what_is_gaussian_and_says_why() -> None:
         ({"mechanism": "slopes"}, r"^slopes adds Gaussian noise and needs delta > 0; use hats, quadtree or tangents$"),
         (
             {"mechanism": "gaussian", "queries": [[1, 1]]},
-            "^gaussian adds Gaussian noise and needs delta > 0; use hats, quadtree, tangents, field, laplace or net$",
+            "^gaussian adds .* delta > 0; use hats, quadtree, tangents, basis, field, laplace or net$",
         ),
         ({"mechanism": "laplace"}, r"^laplace answers given points only.*queries="),
         (
             {"mechanism": "magic"},
-            "unknown mechanism 'magic'.*slopes, hats, quadtree, tangents, field, gaussian, laplace",
+            "unknown mechanism 'magic'.*slopes, hats, quadtree, tangents, basis, field, gaussian, laplace",
         ),
         ({"neighbors": "add-remove", "mechanism": "tangents"}, "^tangents needs a public number of rows"),
         ({"groups": "town"}, "labels"),

@@ -168,6 +168,13 @@ def net_cases() -> Iterator[Case]:
     yield from _cases("net", APPROXIMATE, (fixtures.objects, fixtures.line), OTHER_RELATIONS[:2])
 
 
+def basis_cases() -> Iterator[Case]:
+    """Yield cases of basis in a universe, on squares and on the earth; other relations in the universe."""
+    spaces = (fixtures.universe, fixtures.square, fixtures.plane, fixtures.disc, fixtures.earth)
+    yield from _cases("basis", PURE, spaces, (*OTHER_RELATIONS, "add-remove, groups"))
+    yield _case("basis", PURE, fixtures.square, "add-remove")
+
+
 def field_cases() -> Iterator[Case]:
     """Yield cases of field with all queries at once in three spaces, and one after the other in a session.
 

@@ -372,6 +372,7 @@ def shipped_cases() -> list[Case]:
         *case_matrix.gaussian_cases(),
         *case_matrix.laplace_cases(),
         *case_matrix.net_cases(),
+        *case_matrix.basis_cases(),
         *case_matrix.field_cases(),
         *case_matrix.quadtree_cases(),
         *tangents_cases(),

@@ -54,6 +54,13 @@ def plane() -> Fixture:
     return Fixture("plane", lambda: L1([(0, 2), (0, 2)], weights=[1, 3], step=[1, 1]), positions, queries=[[0, 0]])
 
 
+def square() -> Fixture:
+    """Return a square with Euclidean distances, asked about at three places: three corners, and a query."""
+    positions = ((0.0, 0.0), (1.0, 1.0), (0.0, 1.0), (0.75, 0.25))
+    queries = [[0.0, 0.0], [0.75, 0.25], [0.5, 1.0]]
+    return Fixture("square", lambda: L2([(0, 1), (0, 1)], directions=2), positions, queries=queries)
+
+
 def disc() -> Fixture:
     """Return a disc: points at the rim, between two directions and on one, the center, and one outside."""
     between = math.sqrt(0.5)
@@ -107,3 +114,13 @@ def objects() -> Fixture:
         return AnyMetric(precomputed(table), diameter=1, queries=[2, 3], repetitions=1)
 
     return Fixture("objects", space, (0, 1, 2, 3), rows=list)
+
+
+def universe() -> Fixture:
+    """Return the objects of `objects` as a public universe; "stranger" is none of them, and counts as the first."""
+    table = [[0, 1, 0, 1], [1, 0, 1, 0], [0, 1, 0, 0.1], [1, 0, 0.1, 0]]
+
+    def space() -> Space:
+        return AnyMetric(precomputed(table), diameter=1, queries=[2, 3, 0], repetitions=1, universe=[0, 1, 2, 3])
+
+    return Fixture("universe", space, (0, 1, 2, 3, "stranger"), rows=list)

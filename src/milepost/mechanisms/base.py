@@ -440,8 +440,8 @@ class Mechanism(ABC, Generic[Public, AnyDesign]):
     def check(self, change: ProtectedChange, guarantee: Guarantee) -> None:
         """Refuse a change or a guarantee that this mechanism cannot give; by default it gives all."""
 
-    def is_automatic(self, space: Space, guarantee: Guarantee) -> bool:  # noqa: ARG002
-        """Return whether "auto" considers it for a space and a guarantee; by default for all that it can give."""
+    def is_automatic(self, space: Space, queries: Queries | None, guarantee: Guarantee) -> bool:  # noqa: ARG002
+        """Return whether "auto" considers it; by default wherever it can give the guarantee. queries: if given."""
         return True
 
     @abstractmethod

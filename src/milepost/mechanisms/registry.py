@@ -10,6 +10,7 @@ from milepost.mechanisms.coordinate.hats import Hats
 from milepost.mechanisms.coordinate.slopes import Slopes
 from milepost.mechanisms.paper.tangents import Tangents
 from milepost.mechanisms.planar.quadtree import Quadtree
+from milepost.mechanisms.query.basis import Basis
 from milepost.mechanisms.query.field import Field
 from milepost.mechanisms.query.net import Net
 from milepost.mechanisms.query.per_query import LAWS, PerQuery
@@ -21,7 +22,16 @@ from milepost.spaces.queries import Queries
 AnyMechanism: TypeAlias = CoordinateMechanism | QueryMechanism | ChartMechanism
 AUTO = "auto"
 
-_BUILT_IN: tuple[AnyMechanism, ...] = (Slopes(), Hats(), Quadtree(), Tangents(), Field(), *map(PerQuery, LAWS), Net())
+_BUILT_IN: tuple[AnyMechanism, ...] = (
+    Slopes(),
+    Hats(),
+    Quadtree(),
+    Tangents(),
+    Basis(),
+    Field(),
+    *map(PerQuery, LAWS),
+    Net(),
+)
 MECHANISMS = {mechanism.name: mechanism for mechanism in _BUILT_IN}
 MECHANISM_NAMES = tuple(MECHANISMS)  # of the mechanisms that "auto" selects from
 _registered = dict(MECHANISMS)  # and those of users

@@ -46,7 +46,7 @@ from milepost.privacy.protected_change import ProtectedChange
 from milepost.sessions.engine import Engine
 from milepost.sessions.engines.field import FieldEngine
 from milepost.sessions.engines.game import GameEngine
-from milepost.spaces.base import Space, require_chart
+from milepost.spaces.base import Space, chart_of, require_chart
 from milepost.spaces.embeddings.embedding import Embedding
 from milepost.spaces.queries import Queries, move_inside
 
@@ -223,7 +223,7 @@ class Candidates:
 
     def _has_chart(self, name: str) -> bool:
         """Return whether the space has what a mechanism of this name needs."""
-        return self.space.chart is not None or not isinstance(mechanism_named(name, 0.05), ChartMechanism)
+        return chart_of(self.space) is not None or not isinstance(mechanism_named(name, 0.05), ChartMechanism)
 
     def accounted(self, guarantee: Guarantee) -> Guarantee:
         """Return the guarantee as they spend it; as it is given where they differ, or there is none.
@@ -269,7 +269,7 @@ class Candidates:
         refused: dict[str, str] = {}
         possible = self.mechanisms
         if self.automatic:
-            possible = {name: m for name, m in possible.items() if m.is_automatic(self.space, guarantee)}
+            possible = {name: m for name, m in possible.items() if m.is_automatic(self.space, self.queries, guarantee)}
         for name, mechanism in possible.items():
             try:
                 mechanism.check(change, guarantee)
@@ -403,7 +403,7 @@ def candidates(
     coordinate = {m.name: m for m in selected if isinstance(m, CoordinateMechanism)}
     query = {m.name: m for m in selected if isinstance(m, QueryMechanism)}
     chart = {m.name: m for m in selected if isinstance(m, ChartMechanism)}
-    if chart and space.chart is None:
+    if chart and chart_of(space) is None:
         if len(selected) == 1:
             require_chart(space)
         chart = {}

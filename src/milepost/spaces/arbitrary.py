@@ -13,6 +13,7 @@ from milepost._typing import AnyArray, FloatArray, ImageArray, IntArray
 from milepost._validation import check_whole
 from milepost.errors import MilepostError, SuppressFailures
 from milepost.spaces.base import Space
+from milepost.spaces.charts.representative_columns import RepresentativeColumns
 from milepost.spaces.embeddings.bourgain import Calibration, Subsets, draw, measure, paper_repetitions
 from milepost.spaces.embeddings.embedding import QUANTA, Distortion, Embedding, box_sensitivity_bound
 from milepost.spaces.fields import BOOLEAN, INTEGER, NUMBER, OBJECTS, SpaceField
@@ -57,7 +58,7 @@ class AnyMetric(Space):
     universe : list, optional
         A public list of all possible records, queries or not. A private record that is not in it counts as the first
         in it. With δ > 0, `field` then has noise that is optimised for these records: about as much for all queries
-        as for one or two.
+        as for one or two. With δ = 0, `basis` does the same.
 
     Examples
     --------
@@ -304,6 +305,10 @@ class AnyMetric(Space):
         if self._universe is None:
             return np.array(super().distance_range(self.given_queries))
         return np.array([self._universe.columns.min(axis=0), self._universe.columns.max(axis=0)])
+
+    def representative_columns(self, queries: AnyArray, max_numbers: int) -> RepresentativeColumns | None:  # noqa: ARG002
+        """Return the columns of the universe, of which every record has one; None without a universe."""
+        return None if self._universe is None else RepresentativeColumns(self._universe.columns[:, queries])
 
     # embedding coordinates
 

@@ -13,6 +13,7 @@ from milepost._typing import AnyArray, FloatArray, ImageArray, IntArray
 from milepost.errors import MilepostError, SuppressFailures
 from milepost.spaces.bounds_provenance import BoundsProvenance
 from milepost.spaces.charts.chart import Chart
+from milepost.spaces.charts.representative_columns import RepresentativeColumns, grid_columns
 from milepost.spaces.distances.tiles import Tile, tile_slices
 from milepost.spaces.embeddings.embedding import Embedding
 from milepost.spaces.fields import SpaceField
@@ -34,12 +35,28 @@ def require_space(space: Any) -> None:
 
 def require_chart(space: "Space") -> Chart:
     """Return the chart of a space; refuse a space that has none."""
-    if space.chart is None:
+    chart = chart_of(space)
+    if chart is None:
         raise MilepostError(
             "this mechanism needs a two-dimensional space, such as L2 of two columns or GreatCircle; space "
             f"{space.kind!r} has no chart"
         )
-    return space.chart
+    return chart
+
+
+def chart_of(space: "Space") -> Chart | None:
+    """Return the chart of a space; None where a subclass reads or measures records in another way."""
+    return space.chart if _promises(space, {"chart"}) else None
+
+
+def _promises(space: "Space", members: set[str]) -> bool:
+    """Return whether some members, which describe distances, are about the space's own records and distances.
+
+    A subclass that has its own way to read or measure records, and inherits them, does not mean those of its base.
+    """
+    names = members | {"read", "prepare_records", "distance", "distance_tiles"}
+    owner = next(cls for cls in type(space).__mro__ if names & set(vars(cls)))
+    return bool(members & set(vars(owner)))
 
 
 class _ClassName:
@@ -302,6 +319,19 @@ class Space(ABC):
         """Covariances for the noise of `field`; none where the metric may not be of negative type."""
         return ()
 
+    def representative_columns(self, queries: AnyArray, max_numbers: int) -> RepresentativeColumns | None:
+        """Return distances of points to queries that stand for those of all records; None where none are known.
+
+        queries: as `clip_points` returns them. max_numbers: about how many distances there may be. The result is
+        public, and the privacy of `basis` rests on it: the column of every record, as `distance` returns it and up to
+        `distance_error`, is one of these, or a mixture of them within their errors. By default those of a grid on the
+        `chart`.
+        """
+        if self.chart is None:
+            return None
+        places = self.query_records(queries)
+        return grid_columns(self.chart, places, lambda points: self.distance(points, queries), max_numbers)
+
     @property
     def embedding_columns(self) -> IntArray | None:
         """The column of each embedding coordinate; None where embedding coordinates are not columns."""
@@ -356,6 +386,12 @@ def distance_range(space: Space, queries: AnyArray) -> tuple[FloatArray, FloatAr
     """Return a space's `distance_range`, or the default where a subclass has another `distance` than its method."""
     described = space._describes_distance("distance_range")
     return space.distance_range(queries) if described else Space.distance_range(space, queries)
+
+
+def representative_columns(space: Space, queries: AnyArray, max_numbers: int) -> RepresentativeColumns | None:
+    """Return a space's `representative_columns`; None where a subclass reads or measures records in another way."""
+    promised = _promises(space, {"representative_columns", "chart"})
+    return space.representative_columns(queries, max_numbers) if promised else None
 
 
 @dataclass(frozen=True)

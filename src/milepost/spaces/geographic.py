@@ -6,7 +6,7 @@ that its image depends on it alone.
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
@@ -17,6 +17,7 @@ from milepost._typing import AnyArray, FloatArray, ImageArray
 from milepost._validation import check_whole
 from milepost.errors import MilepostError, warn
 from milepost.spaces.charts.chart import Chart, SphereChart
+from milepost.spaces.charts.representative_columns import RepresentativeColumns
 from milepost.spaces.distances.tiles import Tile, TileBuffer, gather, row_slices, tile_slices
 from milepost.spaces.embeddings.anchor import TABLE_ERROR, Anchor, HeightTable, border_curve, border_table, rings
 from milepost.spaces.embeddings.directions import DIRECTIONS, MAX_DIRECTIONS, equal_angles, power_of_two
@@ -202,6 +203,14 @@ class GreatCircle(CoordinateSpace):
     def chart(self) -> Chart:
         """The disc that the cap becomes in Lambert's projection."""
         return SphereChart(EARTH_KM, self._radius, self.latitude, self.longitude)
+
+    def representative_columns(self, queries: AnyArray, max_numbers: int) -> RepresentativeColumns | None:
+        """Return those of the chart; a distance beyond the diameter, to a query just outside the cap, counts as it."""
+        result = super().representative_columns(queries, max_numbers)
+        if result is None or result.errors is None:
+            return result
+        beyond = np.maximum(EARTH_KM * self._center_angles(self.query_records(queries)) - self.radius_km, 0)
+        return replace(result, errors=result.errors + beyond)
 
     @staticmethod
     def _center_angles(vectors: FloatArray) -> FloatArray:

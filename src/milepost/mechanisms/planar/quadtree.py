@@ -25,6 +25,7 @@ from milepost.privacy.noise import gaussian, gaussian_deviation, laplace
 from milepost.privacy.protected_change import ProtectedChange
 from milepost.spaces.base import Space, require_chart
 from milepost.spaces.charts.chart import Chart
+from milepost.spaces.queries import Queries
 from milepost.statistics.vertex_sums import POSITION_BITS, UNIT, VertexSums
 from milepost.storage.file_limits import FLAG, INTEGERS, SCALES, NumberLimit, ParameterLimits, TensorLimits
 
@@ -322,7 +323,7 @@ class Quadtree(ChartMechanism):
         """Return the mechanism for a table that was read with this many corners along a side."""
         return type(self)(size)
 
-    def is_automatic(self, space: Space, guarantee: Guarantee) -> bool:
+    def is_automatic(self, space: Space, queries: Queries | None, guarantee: Guarantee) -> bool:  # noqa: ARG002
         """Return whether ε is pure and distances are no sums over columns: otherwise coordinates have less noise."""
         return guarantee.pure and space.embedding_columns is None
 
@@ -342,9 +343,8 @@ class Quadtree(ChartMechanism):
 
     def error_bound(self, public: Space, n: int, change: ProtectedChange, guarantee: Guarantee) -> float:
         """Return less than the noise of the fewest levels, whatever the shape of the space."""
-        if public.chart is None:
-            return 0.0
-        noise = min(noise_of(levels, public.chart, n, change, guarantee) for levels in LEVELS.values())
+        chart = require_chart(public)
+        noise = min(noise_of(levels, chart, n, change, guarantee) for levels in LEVELS.values())
         return min(min_mixture_quantile(0.05) * noise / 2, public.diameter)
 
 

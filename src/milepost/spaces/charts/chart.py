@@ -10,7 +10,7 @@ import numpy as np
 from milepost._typing import AnyArray, FloatArray
 
 MARGIN = 1e-9  # of the side of a square, for the rounding of positions and of the border of a space
-MAX_BEND = math.sqrt(10)  # of straight lines of Lambert's projection, in units of their distance from the centre
+MIN_STRETCH = 0.25  # of squared lengths in Lambert's projection, for which second derivatives are bounded
 
 
 class InterpolationErrors(NamedTuple):
@@ -189,17 +189,22 @@ class SphereChart(Chart):
         queries: FloatArray,  # noqa: ARG002
     ) -> InterpolationErrors:
         """Return bounds from the second derivatives of a distance along the axes (Lemma 4 of the proof page)."""
-        radius, reach = self.sphere_radius, self._radius + math.sqrt(2) * width
-        stretch = max(1 - reach * reach / (4 * radius * radius), 0.25)  # a cell may reach a little beyond the cap
-        bend = MAX_BEND * reach / (4 * radius * radius * math.sqrt(stretch))
+        radius, reach = self.sphere_radius, self._radius + math.sqrt(2) * width  # cells reach a little beyond the cap
+        stretch = 1 - reach * reach / (4 * radius * radius)
+        if stretch < MIN_STRETCH:  # large cells of a hemisphere: no difference of distances is more than this
+            largest = np.full_like(distances, math.pi * radius)
+            return InterpolationErrors(-largest, typical_error(distances, width), largest)
+        bend = math.hypot(max(3, 1 / stretch), 1) * reach / (4 * radius * radius * math.sqrt(stretch))
         diagonal = width * math.sqrt(2 / stretch)
         nearest, farthest = np.maximum(distances - diagonal, 0), np.minimum(distances + diagonal, math.pi * radius)
         # beyond a quarter of the circumference distances are concave along circles around the query
         with np.errstate(divide="ignore"):
             concave = np.where(farthest < math.pi * radius, np.maximum(-1 / np.tan(farthest / radius), 0), np.inf)
         square, limit = width * width / 8, diagonal / 2
-        curved = curved_error(nearest, width) / stretch
-        high = np.minimum(curved + 2 * square * bend * (1 + math.sqrt(8) * width / np.maximum(nearest, width)), limit)
+        with np.errstate(divide="ignore"):
+            turn = 2 * diagonal * (bend + 1 / (stretch * nearest))  # of the direction to the query, within a cell
+            high = square * ((1 / stretch + turn) / nearest + 2 * bend)
+        high = np.minimum(high, limit)
         low = np.maximum(-2 * square * (concave / (radius * stretch) + bend), -limit)
         bounds = np.asarray(low * (1 + MARGIN)), np.asarray(high * (1 + MARGIN))
         return InterpolationErrors(bounds[0], typical_error(distances, width), bounds[1])
