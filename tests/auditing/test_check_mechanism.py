@@ -29,6 +29,7 @@ TIGHT = {
     "field": 0.99,
     "net": 0.999,
     "basis": 0.9,
+    "quadtree": 0.999,
     "gaussian": 0.999,
     "laplace": 0.999,
 }

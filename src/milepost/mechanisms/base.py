@@ -116,6 +116,13 @@ class NoisyStatistic(ABC):
         """Return positions of points, as the space reads them, with all that answers need; by default embedded ones."""
         return space.position(points)
 
+    def weighted_points(self) -> tuple[FloatArray, FloatArray]:
+        """Return public points, as queries, and weights that stand for the people; by default there are none."""
+        raise MilepostError(
+            f"a {self.mechanism} release knows mean distances only, not where people are; release a two-dimensional "
+            "space with mechanism='quadtree'"
+        )
+
     @abstractmethod
     def values(self, positions: AnyArray, raw: bool = False) -> FloatArray:
         """Return the answers at positions; unless raw, clipped to the range of possible ones, which lowers errors."""

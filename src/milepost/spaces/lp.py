@@ -212,8 +212,8 @@ class L1(Box):
 
     @cached_property
     def chart(self) -> Chart | None:
-        """The rectangle of two columns, each times its weight."""
-        if self.width != 2:
+        """The rectangle of two columns, each times its weight; None where one of them adds nothing."""
+        if self.width != 2 or not min(self._spread) > 0:
             return None
         low, weights, (first, second) = self.low, self.weights, self._spread
         return PlaneChart((low[0], low[1]), (weights[0], weights[1]), (first, second), taxicab=True)
@@ -487,11 +487,15 @@ class L2(Projected):
 
     @cached_property
     def chart(self) -> Chart | None:
-        """The rectangle of two columns, or the square around a disc."""
+        """The rectangle of two columns, or the square around a disc; None where a column has no extent."""
         if self.width != 2:
             return None
         widths = self.high[0] - self.low[0], self.high[1] - self.low[1]
-        return PlaneChart((self.low[0], self.low[1]), (1.0, 1.0), widths, disc=self.radius is not None)
+        return (
+            None
+            if not min(widths) > 0
+            else PlaneChart((self.low[0], self.low[1]), (1.0, 1.0), widths, disc=self.radius is not None)
+        )
 
     # The anchor: ν uniform on the sphere around the ball, or around the box.
 

@@ -188,6 +188,43 @@ class Synopsis(ReleasedData):
             return shape_answers(*partial_distance(self, points, columns, raw), "mean_distance")
         return super().mean_distance(points, raw=raw)
 
+    def weighted_points(self, *, group: Any = None) -> tuple[FloatArray, FloatArray]:
+        """Return public points with weights that stand for the people, from a release of quadtree.
+
+        They are an estimate: the corners of a grid, with non-negative shares of people that fit the noisy numbers best.
+        Mean distances to them are about as exact as those of the release, and have no intervals.
+
+        Parameters
+        ----------
+        group : label, optional
+            Return the points of this group, in a release with groups.
+
+        Returns
+        -------
+        points : numpy.ndarray
+            float64[k, 2], as users write points of the space.
+        weights : numpy.ndarray
+            float64[k], positive, which add up to 1.
+
+        Raises
+        ------
+        MilepostError
+            If the release is none of quadtree.
+
+        Examples
+        --------
+        >>> import milepost as mp
+        >>> people = [[2.0, 3.0], [8.0, 5.0]] * 5000
+        >>> space = mp.L2({"east": (0, 10), "north": (0, 10)})
+        >>> synopsis = mp.release(people, space, epsilon=100, mechanism="quadtree")
+        >>> points, weights = synopsis.weighted_points()
+        >>> bool(abs(weights @ points[:, 0] - 5) < 0.1)
+        True
+        """
+        statistic = self.statistic if group is None else self.statistic.group(group)
+        statistic.check_ungrouped()
+        return statistic.weighted_points()
+
     def _lipschitz(self, points: Any) -> tuple[FloatArray, bool, FrameTemplate | None]:
         if self.given_queries is None:
             raise MilepostError("lipschitz=True needs a release of given queries; this release answers any point")

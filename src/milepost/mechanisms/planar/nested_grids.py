@@ -6,6 +6,7 @@ vertices and little noise, tell most of a mean distance, and fine ones only what
 docs/proofs/quadtree.md.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,6 +18,7 @@ import scipy
 from milepost._typing import FloatArray, IntArray
 from milepost.spaces.charts.chart import Chart
 
+FIT_STEPS, FIT_TOLERANCE = 400, 1e-6  # of the non-negative fit: the largest number, and of people moved in one
 HIGH_BITS = 30  # sums are split here, so that products with whole hat functions do not overflow
 
 
@@ -142,8 +144,44 @@ class GridEstimate:
 
     def estimate(self, sums: Sequence[IntArray], unit: float) -> FloatArray:
         """Return the estimate of the finest grid's sums float64[N], in people; unit: of the sums in one person."""
+        return self._solve(self._weighted(sums, unit))
+
+    def nonnegative(self, sums: Sequence[IntArray], unit: float) -> FloatArray:
+        """Return the shares float64[N] of people that fit the noisy sums best, none negative, which add up to 1.
+
+        A projected gradient with momentum, restarted where the error grows (O'Donoghue and Candès 2015).
+        """
+        target = self._weighted(sums, unit)
+        start = self._solve(target)
+        total = max(float(start.sum()), 1.0)
+        step = 1 / self._largest_precision
+        last = point = _onto_simplex(start, total)
+        momentum = 1.0
+        for _ in range(FIT_STEPS):
+            gradient = self._precision(point) - target
+            best = _onto_simplex(point - step * gradient, total)
+            if float((point - best) @ (best - last)) > 0:
+                momentum = 1.0
+            following = (1 + math.sqrt(1 + 4 * momentum * momentum)) / 2
+            point = best + (momentum - 1) / following * (best - last)
+            moved, last, momentum = float(np.abs(best - last).sum()), best, following
+            if moved < FIT_TOLERANCE * total:
+                break
+        return np.asarray(last / total)
+
+    def _precision(self, values: FloatArray) -> FloatArray:
+        """Return the estimate's precision, times float64[N]."""
+        return np.asarray(values / self._finest + self._hats.T @ ((self._hats @ values) / self._variances))
+
+    @cached_property
+    def _largest_precision(self) -> float:
+        """At least the largest eigenvalue of the precision: no row of it has a larger sum, and entries are positive."""
+        return float(self._precision(np.ones(len(self.grids.vertices))).max())
+
+    def _weighted(self, sums: Sequence[IntArray], unit: float) -> FloatArray:
+        """Return the noisy sums in people, each divided by its variance, added up at the vertices."""
         coarse = np.concatenate([part.astype(np.float64) for part in sums[:-1]]) / unit / self._variances
-        return self._solve(self._hats.T @ coarse + sums[-1] / (unit * self._finest))
+        return np.asarray(self._hats.T @ coarse + sums[-1] / (unit * self._finest))
 
     def moments(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the variances of answers with weights float64[N, q], less their anchors, and Σ of squared variances.
@@ -155,3 +193,10 @@ class GridEstimate:
         fine, coarse = solved**2 / self._finest, (self._hats @ solved) ** 2 / self._variances[:, None]
         squares = (fine**2).sum(axis=0) + (coarse**2).sum(axis=0)
         return fine.sum(axis=0) + coarse.sum(axis=0), squares
+
+
+def _onto_simplex(values: FloatArray, total: float) -> FloatArray:
+    """Return the nearest non-negative numbers with this sum."""
+    ordered = np.sort(values)[::-1]
+    excess = (np.cumsum(ordered) - total) / np.arange(1, len(ordered) + 1)
+    return np.asarray(np.maximum(values - excess[np.flatnonzero(ordered > excess)[-1]], 0))

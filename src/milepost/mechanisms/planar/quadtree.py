@@ -135,6 +135,17 @@ class QuadtreeSums(NoisyStatistic):
         return np.asarray(shares + self._estimate.anchor * (1 - shares.sum()))
 
     @cached_property
+    def nonnegative_weights(self) -> FloatArray:
+        """The shares float64[N] of people at the corners that fit the noisy numbers best and are not negative."""
+        return self._estimate.nonnegative(self.sums, UNIT)
+
+    def weighted_points(self) -> tuple[FloatArray, FloatArray]:
+        """Return the corners that have people, as queries, and their shares of all people."""
+        shares = self.nonnegative_weights
+        (used,) = np.nonzero(shares > 0)
+        return self._chart.queries(self._grids.positions[used]), shares[used]
+
+    @cached_property
     def _corners(self) -> FloatArray:
         """The corners, as prepared records."""
         return self.space.tiled_distance.prepare_records(self._chart.points(self._grids.positions))

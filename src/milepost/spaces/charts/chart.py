@@ -101,9 +101,8 @@ class PlaneChart(Chart):
         return np.asarray((records - np.array(self.low)) * np.array(self.weights))
 
     def points(self, positions: FloatArray) -> FloatArray:
-        """Return the points at positions; in a column without weight, its lower bound."""
-        weights = np.array(self.weights)
-        return np.asarray(np.divide(positions, weights, out=np.zeros_like(positions), where=weights > 0) + self.low)
+        """Return the points at positions."""
+        return np.asarray(positions / np.array(self.weights) + np.array(self.low))
 
     def queries(self, positions: FloatArray) -> FloatArray:
         """Return the points themselves."""
