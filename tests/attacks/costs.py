@@ -365,7 +365,7 @@ def cases() -> list[Case]:
         for kind in KINDS:
             if (kind in skipped) or (kind.session and fixture.far):
                 continue
-            if kind.mechanism == "basis" and not fixture.has_columns:
+            if kind.mechanism in ("basis", "quadtree") and not fixture.has_columns:
                 continue
             relations = [ADD_REMOVE, next(turns)] if fixture.far else [REPLACE, ADD_REMOVE, next(turns)]
             relations = [REPLACE] if kind.mechanism == "tangents" else relations

@@ -28,8 +28,8 @@ TIGHT = {
     "tangents": 0.5,
     "field": 0.99,
     "net": 0.999,
-    "quadtree": 0.999,
     "basis": 0.9,
+    "quadtree": 0.999,
     "gaussian": 0.999,
     "laplace": 0.999,
 }

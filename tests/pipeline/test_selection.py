@@ -14,8 +14,8 @@ from milepost.pipeline.selection import ANY_POINT, candidates, read_given_querie
 from milepost.privacy import noise
 from milepost.privacy.protected_change import ProtectedChange
 from milepost.spaces.base import Space
-from milepost.spaces.queries import Queries
 from milepost.spaces.embeddings.projected import Projected
+from milepost.spaces.queries import Queries
 
 PLANE = mp.L1([(0, 10), (0, 10)])
 DISC = mp.L2(center=[5, 5], radius=5)

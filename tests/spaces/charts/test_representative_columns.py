@@ -150,6 +150,7 @@ class Wider(mp.L2):
         Steeper([(0, 1), (0, 1)], directions=2),
         Wider([(0, 1), (0, 1)], directions=2),
         mp.L1([(0, 1)]),
+        mp.L1([(7, 7), (0.1, 0.7)]),
         mp.L2([(0, 1)] * 3, directions=8),
         mp.Lp(1.5, [(0, 1), (0, 1)], directions=8),
         mp.Angular(3, directions=8),
