@@ -25,7 +25,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::milepost.AccuracyWarning")
 
 COMBINATIONS = [("l1", "slopes"), ("l2", "hats"), ("gower", "tangents"), ("great-circle", "slopes"), ("any", "hats")]
 COMBINATIONS += [("angular", "slopes"), ("hamming", "slopes"), ("lp", "net"), ("l1", "field"), ("any", "laplace")]
-COMBINATIONS += [("great-circle", "basis")]
+COMBINATIONS += [("great-circle", "basis"), ("great-circle", "quadtree")]
 CardPath = tuple[str | int, ...]
 Content = tuple[dict[str, Any], dict[str, np.ndarray[Any, Any]]]
 

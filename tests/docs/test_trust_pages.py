@@ -39,6 +39,7 @@ PROVED = {  # what has to have a page, by where that is
     "field": "field",
     "net": "net",
     "basis": "basis",
+    "quadtree": "quadtree",
     "gaussian": "per-query",
     "laplace": "per-query",
     "accounting": "gaussian",

@@ -54,7 +54,7 @@ def ask(
             "dataset",
             optional=True,
             mechanism=replace(
-                OPTIONS["mechanism"], help="auto (the smallest predicted error), field, tangents, slopes or hats."
+                OPTIONS["mechanism"], help="auto (the smallest predicted error), field, tangents, slopes, hats or quadtree."
             ),
         ),
     ],

@@ -12,8 +12,8 @@ from milepost.reporting.plotting import style
 
 MECHANISM = Option(
     str,
-    "One of these: noise, sparse-vector, slopes, hats, gaussian, laplace, net, basis, field, tangents, bounds, ball, "
-    "model.",
+    "One of these: noise, sparse-vector, slopes, hats, quadtree, gaussian, laplace, net, basis, field, tangents, "
+    "bounds, ball, model.",
     section=None,
 )
 
