@@ -19,7 +19,7 @@ from milepost._typing import AnyArray, FloatArray, IntArray
 from milepost.auditing import Case, Claim, Gaussian, Outcomes, Pure, fixtures
 from milepost.auditing import cases as bounds_search
 from milepost.auditing.case import Draw, gaussian_ratio, sketch_of
-from milepost.auditing.case_matrix import APPROXIMATE, PURE
+from milepost.auditing.case_matrix import APPROXIMATE
 from milepost.auditing.noise_trace import NoiseTrace, TracePair
 from milepost.ingest.aggregation import read_sums
 from milepost.mechanisms.coordinate.slopes import Slopes
@@ -273,7 +273,7 @@ def unpaid_anchor(guarantee: Guarantee = APPROXIMATE) -> KnownCase:
 # --- quadtree -------------------------------------------------------------------------------------------------------
 
 
-def unshared_levels(guarantee: Guarantee = PURE) -> KnownCase:
+def unshared_levels(guarantee: Guarantee = Guarantee(1.0)) -> KnownCase:
     """A record moves from corner to corner of a square, where every level spends the whole of ε."""
     space = fixtures.plane().space()
     design = Quadtree().design(space, 1, ProtectedChange(), guarantee)

@@ -30,7 +30,7 @@ def known_bad_cases() -> Iterator[tuple[KnownCase, int]]:
     yield bad_mechanisms.uncut(), 4000
     yield bad_mechanisms.one_component(), 12_000
     yield bad_mechanisms.unpaid_anchor(), 4000
-    yield bad_mechanisms.unshared_levels(), 4000
+    yield bad_mechanisms.unshared_levels(), 40_000
     yield bad_mechanisms.unclipped_moments(), 4000
     yield bad_mechanisms.forgotten_cluster(), 40_000
     yield bad_mechanisms.forgotten_group(), 40_000

@@ -55,7 +55,10 @@ class Sharpness:
 
 
 SHARPNESS = {
-    **{name: Sharpness(name, 30_000, 0.35) for name in ("slopes", "hats", "laplace", "net", "basis", "field", "quadtree")},
+    **{
+        name: Sharpness(name, 30_000, 0.35)
+        for name in ("slopes", "hats", "laplace", "net", "basis", "field", "quadtree")
+    },
     "gaussian": Sharpness("gaussian", 30_000, 0.5),
     "noise": Sharpness("noise", 100_000, 0.8),
     "sparse-vector": Sharpness("sparse-vector", 100_000, 0.3),

@@ -54,7 +54,8 @@ def ask(
             "dataset",
             optional=True,
             mechanism=replace(
-                OPTIONS["mechanism"], help="auto (the smallest predicted error), field, tangents, slopes, hats or quadtree."
+                OPTIONS["mechanism"],
+                help="auto (the smallest predicted error), field, tangents, slopes, hats or quadtree.",
             ),
         ),
     ],

@@ -32,6 +32,7 @@ from milepost.storage.file_limits import FLAG, INTEGERS, SCALES, NumberLimit, Pa
 RECORD = UNIT + 4  # the most that one record adds to all sums of a level: four of them are rounded down
 RANGE_SHARE = 0.1  # of the failure probability, for the upper limit of the error of interpolation
 PROBES = 9  # along each side: public points at which the largest half-width is found
+PROBE_MARGIN = 1.05  # between these points half-widths may be a little larger
 HEAVY_VERTICES = 16  # the vertices of the largest weight, which are probes, too
 BLOCK = 1 << 21  # distances in memory at a time
 QUANTILE, RANGE = 2.4, 0.45  # of half-widths: in standard deviations, and of interpolation, in width²/side
@@ -194,7 +195,7 @@ class QuadtreeSums(NoisyStatistic):
             heavy = np.argsort(-self.weights)[:HEAVY_VERTICES]
             queries = self._chart.queries(self._grids.positions[heavy])
             points = np.concatenate([probe_points(self.space), self.space.clip_points(queries)])
-            self._largest[confidence] = float(self.half_widths(points, confidence).max())
+            self._largest[confidence] = PROBE_MARGIN * float(self.half_widths(points, confidence).max())
         return self._largest[confidence]
 
     def half_widths(self, points: AnyArray, confidence: float) -> FloatArray:
