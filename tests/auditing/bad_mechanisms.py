@@ -273,8 +273,9 @@ def unpaid_anchor(guarantee: Guarantee = APPROXIMATE) -> KnownCase:
 # --- quadtree -------------------------------------------------------------------------------------------------------
 
 
-def unshared_levels(guarantee: Guarantee = Guarantee(1.0)) -> KnownCase:
+def unshared_levels(epsilon: float = 1.0) -> KnownCase:
     """A record moves from corner to corner of a square, where every level spends the whole of ε."""
+    guarantee = Guarantee(epsilon)
     space = fixtures.plane().space()
     design = Quadtree().design(space, 1, ProtectedChange(), guarantee)
     unshared = replace(design, level_scales=(2 * UNIT / guarantee.epsilon,) * len(design.level_scales))
