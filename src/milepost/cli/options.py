@@ -48,7 +48,8 @@ OPTIONS = {
     "delta": Option(float, "The δ of the guarantee; 0 is pure ε.", GUARANTEE, default=0.0),
     "mechanism": Option(
         str,
-        "auto (the smallest predicted error), slopes, hats, quadtree, tangents, field, net, basis, gaussian or laplace.",
+        "auto (the smallest predicted error), slopes, hats, quadtree, tangents, field, net, basis, gaussian or "
+        "laplace.",
         GUARANTEE,
         default="auto",
     ),
