@@ -83,7 +83,7 @@ def rms(squares: FloatArray) -> str:
 
 def given_places(check: bool, bounds: Bounds) -> None:
     """Print the errors of every mechanism for k given places of the plane."""
-    n, releases = 10_000, 24
+    n, releases = 10_000, 10 if check else 24
     print(f"k given places, L2 square, n = {n:,}, pure ε = {EPSILON:g}: rms of errors ÷ single (claimed)")
     for k in (10, 100) if check else (10, 30, 100, 1000):
         places = SQUARE.places(k)
@@ -106,7 +106,7 @@ def all_places(check: bool, bounds: Bounds) -> None:
     print(f"all places, pure ε = {EPSILON:g}: rms of errors ÷ single (claimed; half-width ÷ single)")
     for plane, bound in ((SQUARE, ALL_BOUND), (DISC, ALL_BOUND * math.sqrt(2)), (CAP, ALL_BOUND * math.sqrt(2))):
         for n in (1000, 10_000) if check else (1000, 10_000, 100_000, 1_000_000):
-            releases = 24 if check or n <= 10_000 else 12
+            releases = 16 if check else 24 if n <= 10_000 else 12
             single = single_of(plane.space, n)
             best = mp.plan(plane.space, n=n, epsilon=EPSILON).best
             assert best.rms is not None
@@ -162,7 +162,7 @@ def coverage(check: bool, bounds: Bounds) -> None:
             places = np.concatenate([near, uniform(COVERAGE_PLACES // 2, generator)])
             exact = np.asarray(mp.exact_mean_distance(people, SQUARE.space, places))
             shares, widths, errors = [], [], []
-            for _ in range(60 if check else 400 if n <= 10_000 else 100 if n <= 100_000 else 30):
+            for _ in range(36 if check else 400 if n <= 10_000 else 100 if n <= 100_000 else 30):
                 synopsis = mp.release(people, SQUARE.space, epsilon=EPSILON, mechanism="quadtree")
                 low, high = synopsis.interval(places)
                 shares.append(np.mean((low <= exact) & (exact <= high)))
@@ -192,7 +192,7 @@ def choices(check: bool, bounds: Bounds) -> None:
         for n in (1000,) if check else (1000, 10_000, 100_000):
             for delta in (0.0, DELTA):
                 for k in (100, None) if check else (1, 100, None):
-                    _choice(plane, n, delta, k, 24 if n <= 10_000 else 12, bounds)
+                    _choice(plane, n, delta, k, 12 if check or n > 10_000 else 24, bounds)
 
 
 def _choice(plane: Plane, n: int, delta: float, k: int | None, releases: int, bounds: Bounds) -> None:

@@ -31,7 +31,7 @@ from milepost.spaces.queries import Queries
 from milepost.statistics.distance_sums import DistanceSums
 
 MAX_QUERIES = 1 << 10
-MAX_AUTOMATIC_QUERIES = 1 << 8  # in a two-dimensional space: designs for more take seconds, and others have less noise
+MAX_AUTOMATIC_QUERIES = 64  # with a chart: for more queries, mechanisms for every point have less noise
 MAX_NUMBERS = 1 << 23  # of representative columns, about
 FRACTION_BITS = 30  # of the entries of principal directions
 ROUNDING = 1.01  # of a component to whole units, by a record that is replaced: 1, and the rounding of floats
@@ -373,7 +373,7 @@ class Basis(QueryMechanism):
             )
 
     def is_automatic(self, space: Space, queries: Queries | None, guarantee: Guarantee) -> bool:  # noqa: ARG002
-        """Return whether queries are few enough for a quick design, or the space has no mechanism for every point."""
+        """Return whether queries are few, or the space has no chart: else others have less noise, for every point."""
         return space.chart is None or queries is None or queries.count <= MAX_AUTOMATIC_QUERIES
 
     def error_bound(self, public: Queries, n: int, change: ProtectedChange, guarantee: Guarantee) -> float:
