@@ -36,6 +36,7 @@ HEAVY_VERTICES = 16  # the vertices of the largest weight, which are probes, too
 BLOCK = 1 << 21  # distances in memory at a time
 QUANTILE, RANGE = 2.4, 0.45  # of half-widths: in standard deviations, and of interpolation, in width²/side
 WORTH = 0.9  # a finer level is taken only for an error below this share of that without it
+MAX_RATIO = 1 << 10  # of the scales of two levels in a file; those of `LEVELS` are within 16
 MAX_DRAWS = 1 << 20  # of all groups together, drawn in about ten seconds
 TYPICAL_OFFSET = 1 / 8  # of a mean distance from its anchor, in diameters: to share the budget with the total
 PLANNED_FOR = "people who are spread evenly, as far as interpolation between corners goes"
@@ -248,7 +249,7 @@ class QuadtreeSums(NoisyStatistic):
     ) -> NoisyStatistic:
         """Return the sums of a file, checked against its card."""
         size, scales, sums = parameters["size"], parameters["scales"], tensors["sums"]
-        if size not in LEVELS or len(scales) != len(LEVELS[size].sizes):
+        if size not in LEVELS or len(scales) != len(LEVELS[size].sizes) or max(scales) > MAX_RATIO * min(scales):
             raise MilepostError("the file's levels are not those of a quadtree")
         counts = nested_grids(require_chart(public), size).counts
         if sums.shape != (sum(counts),):
@@ -329,7 +330,9 @@ class Quadtree(ChartMechanism):
 
     def design(self, public: Space, n: int, change: ProtectedChange, guarantee: Guarantee) -> QuadtreeDesign:
         """Choose the levels, and share the budget between them and the total."""
-        size = self.grid_size or best_size(require_chart(public), n, change, guarantee)
+        size = best_size(require_chart(public), n, change, guarantee) if self.grid_size is None else self.grid_size
+        if size not in LEVELS:
+            raise MilepostError(f"grid_size must be one of {', '.join(map(str, LEVELS))}, got {size!r}")
         levels, pure = LEVELS[size], guarantee.pure
         ratio = levels.ratios[0 if pure else 1]
         off = TYPICAL_OFFSET / (ratio / 2 if pure else ratio / math.sqrt(2))
