@@ -531,12 +531,7 @@ def chart_choice(
     """Return the mechanism with the grid that suits it; it takes no model of the table."""
     if model:
         raise MilepostError(f"{mechanism.name}: it takes no model of the table; leave out model=")
-    design, groups = mechanism.predict(space, n, change, guarantee), change.groups or 1
-    if design.size**2 * groups > MAX_NUMBERS:
-        raise MilepostError(
-            f"{groups:,} groups and grids of {design.size} × {design.size} corners do not fit memory; use fewer "
-            "labels, or a smaller grid_size"
-        )
+    design = mechanism.predict(space, n, change, guarantee)
     return ChartChoice(mechanism, mechanism.accounted(guarantee).accounting, space, design)
 
 

@@ -37,6 +37,7 @@ BLOCK = 1 << 21  # distances in memory at a time
 QUANTILE, RANGE = 2.4, 0.45  # of half-widths: in standard deviations, and of interpolation, in width²/side
 WORTH = 0.9  # a finer level is taken only for an error below this share of that without it
 MAX_RATIO = 1 << 10  # of the scales of two levels in a file; those of `LEVELS` are within 16
+MAX_CORNERS = 1 << 26  # of all groups together, with a given grid: 512 MB
 MAX_DRAWS = 1 << 20  # of all groups together, drawn in about ten seconds
 TYPICAL_OFFSET = 1 / 8  # of a mean distance from its anchor, in diameters: to share the budget with the total
 PLANNED_FOR = "people who are spread evenly, as far as interpolation between corners goes"
@@ -324,15 +325,26 @@ class Quadtree(ChartMechanism):
         """Return the mechanism for a table that was read with this many corners along a side."""
         return type(self)(size)
 
+    def check(self, change: ProtectedChange, guarantee: Guarantee) -> None:  # noqa: ARG002
+        """Refuse a size that is none of `LEVELS`, and grids of more groups than fit memory."""
+        if self.grid_size is None:
+            return
+        if type(self.grid_size) is not int or self.grid_size not in LEVELS:
+            raise MilepostError(f"grid_size must be one of {', '.join(map(str, LEVELS))}, got {self.grid_size!r}")
+        groups = change.groups or 1
+        if self.grid_size**2 * groups > MAX_CORNERS:
+            raise MilepostError(
+                f"{groups:,} groups of {self.grid_size} × {self.grid_size} corners do not fit memory; use fewer labels, "
+                "or a smaller grid_size"
+            )
+
     def is_automatic(self, space: Space, queries: Queries | None, guarantee: Guarantee) -> bool:  # noqa: ARG002
         """Return whether ε is pure and distances are no sums over columns: otherwise coordinates have less noise."""
         return guarantee.pure and space.embedding_columns is None
 
     def design(self, public: Space, n: int, change: ProtectedChange, guarantee: Guarantee) -> QuadtreeDesign:
         """Choose the levels, and share the budget between them and the total."""
-        size = best_size(require_chart(public), n, change, guarantee) if self.grid_size is None else self.grid_size
-        if size not in LEVELS:
-            raise MilepostError(f"grid_size must be one of {', '.join(map(str, LEVELS))}, got {size!r}")
+        size = self.grid_size or best_size(require_chart(public), n, change, guarantee)
         levels, pure = LEVELS[size], guarantee.pure
         ratio = levels.ratios[0 if pure else 1]
         off = TYPICAL_OFFSET / (ratio / 2 if pure else ratio / math.sqrt(2))
