@@ -334,8 +334,8 @@ class Quadtree(ChartMechanism):
         groups = change.groups or 1
         if self.grid_size**2 * groups > MAX_CORNERS:
             raise MilepostError(
-                f"{groups:,} groups of {self.grid_size} × {self.grid_size} corners do not fit memory; use fewer labels, "
-                "or a smaller grid_size"
+                f"{groups:,} groups of {self.grid_size} × {self.grid_size} corners do not fit memory; use fewer "
+                "labels, or a smaller grid_size"
             )
 
     def is_automatic(self, space: Space, queries: Queries | None, guarantee: Guarantee) -> bool:  # noqa: ARG002
