@@ -92,3 +92,8 @@ def test_a_table_that_is_too_large_is_refused() -> None:
         sums.add(np.zeros((1, 2), dtype=np.int64))
     with pytest.raises(mp.MilepostError, match="do not add up"):
         sums + VertexSums(3)
+
+
+def test_more_vertices_than_indices_have_bits_are_refused() -> None:
+    with pytest.raises(mp.MilepostError, match="do not fit memory"):
+        VertexSums(257, 33_000)

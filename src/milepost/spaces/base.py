@@ -22,6 +22,10 @@ from milepost.spaces.numeric import NO_ALIASES, Aliases
 from milepost.storage.file_limits import TensorLimits
 
 MAX_TRIED_COLUMNS = 64  # up to which `width` tries how many columns a space reads
+# what columns of distances depend on, beside records and their distances: where queries are, and what is cut
+COLUMN_MEMBERS = frozenset(
+    {"clip_points", "query_records", "prepare_queries", "tiled_distance", "diameter", "distance_error"}
+)
 
 
 def require_space(space: Any) -> None:
@@ -49,12 +53,13 @@ def chart_of(space: "Space") -> Chart | None:
     return space.chart if _promises(space, {"chart"}) else None
 
 
-def _promises(space: "Space", members: set[str]) -> bool:
+def _promises(space: "Space", members: set[str], others: frozenset[str] = frozenset()) -> bool:
     """Return whether some members, which describe distances, are about the space's own records and distances.
 
     A subclass that has its own way to read or measure records, and inherits them, does not mean those of its base.
+    others: more members that what is described depends on.
     """
-    names = members | {"read", "prepare_records", "distance", "distance_tiles"}
+    names = members | others | {"read", "prepare_records", "distance", "distance_tiles"}
     owner = next(cls for cls in type(space).__mro__ if names & set(vars(cls)))
     return bool(members & set(vars(owner)))
 
@@ -389,8 +394,12 @@ def distance_range(space: Space, queries: AnyArray) -> tuple[FloatArray, FloatAr
 
 
 def representative_columns(space: Space, queries: AnyArray, max_numbers: int) -> RepresentativeColumns | None:
-    """Return a space's `representative_columns`; None where a subclass reads or measures records in another way."""
-    promised = _promises(space, {"representative_columns", "chart"})
+    """Return a space's `representative_columns`; None where a subclass reads or measures records in another way.
+
+    Or where it moves queries in another way, or has another diameter: distances beyond the diameter are cut, so that
+    columns are no mixtures of others.
+    """
+    promised = _promises(space, {"representative_columns", "chart"}, COLUMN_MEMBERS)
     return space.representative_columns(queries, max_numbers) if promised else None
 
 

@@ -14,6 +14,7 @@ from milepost.statistics.statistic_spec import RecordBlock, StatisticSpec
 
 POSITION_BITS = 12  # of a position within a cell of the grid
 UNIT = 1 << 2 * POSITION_BITS  # the weights of one record on the four vertices around it add up to this
+MAX_VERTICES = (1 << 31) - 1  # of all groups: indices have 32 bits, and SciPy uses them unchecked
 CORNERS = ((0, 0), (0, 1), (1, 0), (1, 1))
 
 
@@ -26,6 +27,8 @@ class VertexSums:
     """
 
     def __init__(self, size: int, groups: int = 1) -> None:
+        if groups * size * size > MAX_VERTICES:
+            raise MilepostError(f"{groups:,} grids of {size} × {size} vertices do not fit memory")
         self.values = np.zeros((groups, size, size), dtype=np.int64)
         self.totals = np.zeros(groups, dtype=np.int64)
 

@@ -301,6 +301,8 @@ def test_other_releases_have_no_weighted_points() -> None:
         (mp.L1([(0, 1)]), {}, "two-dimensional space"),
         (SQUARE, {"model": True}, "no model"),
         (SQUARE, {"epsilon": 1e-9}, "noise"),
+        (SQUARE, {"mechanism": Quadtree(7)}, "grid_size must be one of 5, 9"),
+        (SQUARE, {"mechanism": Quadtree(257), "groups": [0] * 5, "labels": range(4096)}, "do not fit memory"),
     ],
 )
 def test_what_it_cannot_release_is_refused_before_data_is_read(
@@ -308,12 +310,15 @@ def test_what_it_cannot_release_is_refused_before_data_is_read(
 ) -> None:
     monkeypatch.setattr("milepost.ingest.table.aggregate", lambda *_: pytest.fail("data was read"))
     with pytest.raises(mp.MilepostError, match=message):
-        mp.release(np.zeros((5, space.width)), space, mechanism="quadtree", **({"epsilon": 1} | options))
+        mp.release(np.zeros((5, space.width)), space, **({"epsilon": 1, "mechanism": "quadtree"} | options))
+
+
+FAR_SCALES = {"size": 17, "scales": [2.0**-55, 2.0**55]}  # least squares would fail
 
 
 def test_a_damaged_file_is_refused() -> None:
     synopsis = mp.release(places(SQUARE, 500), SQUARE, epsilon=10, mechanism="quadtree")
     tensors, parameters = synopsis.statistic.tensors(), synopsis.statistic.parameters()
-    for change in ({"size": 6}, {"scales": [1.0]}, {"size": 65, "scales": [1.0, 1.0, 1.0]}):
+    for change in ({"size": 6}, {"scales": [1.0]}, {"size": 65, "scales": [1.0, 1.0, 1.0]}, FAR_SCALES):
         with pytest.raises(mp.MilepostError, match=r"not those of a quadtree|do not fit"):
             QuadtreeSums.from_file("quadtree", SQUARE, 500, parameters | change, tensors)

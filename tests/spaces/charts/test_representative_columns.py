@@ -144,9 +144,40 @@ class Wider(mp.L2):
         return np.asarray(batch, dtype=np.float64)
 
 
+class Anywhere(mp.L1):
+    """Queries that are not moved into the space: distances beyond the diameter are cut."""
+
+    kind = "anywhere"
+
+    def clip_points(self, queries: AnyArray) -> AnyArray:
+        return queries
+
+
+class Shorter(mp.L1):
+    """A diameter that distances exceed, where they are cut."""
+
+    kind = "shorter"
+
+    @property
+    def diameter(self) -> float:
+        return 0.2
+
+
+class Elsewhere(mp.L1):
+    """Queries that are measured from another place than they are at."""
+
+    kind = "elsewhere"
+
+    def prepare_queries(self, queries: AnyArray) -> AnyArray:
+        return np.asarray(queries + 10)
+
+
 @pytest.mark.parametrize(
     "space",
     [
+        Anywhere([(0, 1), (0, 1)]),
+        Shorter([(0, 1), (0, 1)]),
+        Elsewhere([(0, 1), (0, 1)]),
         Steeper([(0, 1), (0, 1)], directions=2),
         Wider([(0, 1), (0, 1)], directions=2),
         mp.L1([(0, 1)]),

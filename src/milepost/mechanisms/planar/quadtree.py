@@ -37,6 +37,8 @@ HEAVY_VERTICES = 16  # the vertices of the largest weight, which are probes, too
 BLOCK = 1 << 21  # distances in memory at a time
 QUANTILE, RANGE = 2.4, 0.45  # of half-widths: in standard deviations, and of interpolation, in width²/side
 WORTH = 0.9  # a finer level is taken only for an error below this share of that without it
+MAX_RATIO = 1 << 10  # of the scales of two levels in a file; those of `LEVELS` are within 16
+MAX_CORNERS = 1 << 26  # of all groups together, with a given grid: 512 MB
 MAX_DRAWS = 1 << 20  # of all groups together, drawn in about ten seconds
 TYPICAL_OFFSET = 1 / 8  # of a mean distance from its anchor, in diameters: to share the budget with the total
 PLANNED_FOR = "people who are spread evenly, as far as interpolation between corners goes"
@@ -249,7 +251,7 @@ class QuadtreeSums(NoisyStatistic):
     ) -> NoisyStatistic:
         """Return the sums of a file, checked against its card."""
         size, scales, sums = parameters["size"], parameters["scales"], tensors["sums"]
-        if size not in LEVELS or len(scales) != len(LEVELS[size].sizes):
+        if size not in LEVELS or len(scales) != len(LEVELS[size].sizes) or max(scales) > MAX_RATIO * min(scales):
             raise MilepostError("the file's levels are not those of a quadtree")
         counts = nested_grids(require_chart(public), size).counts
         if sums.shape != (sum(counts),):
@@ -323,6 +325,19 @@ class Quadtree(ChartMechanism):
     def with_size(self, size: int) -> Self:
         """Return the mechanism for a table that was read with this many corners along a side."""
         return type(self)(size)
+
+    def check(self, change: ProtectedChange, guarantee: Guarantee) -> None:  # noqa: ARG002
+        """Refuse a size that is none of `LEVELS`, and grids of more groups than fit memory."""
+        if self.grid_size is None:
+            return
+        if type(self.grid_size) is not int or self.grid_size not in LEVELS:
+            raise MilepostError(f"grid_size must be one of {', '.join(map(str, LEVELS))}, got {self.grid_size!r}")
+        groups = change.groups or 1
+        if self.grid_size**2 * groups > MAX_CORNERS:
+            raise MilepostError(
+                f"{groups:,} groups of {self.grid_size} × {self.grid_size} corners do not fit memory; use fewer "
+                "labels, or a smaller grid_size"
+            )
 
     def is_automatic(self, space: Space, queries: Queries | None, guarantee: Guarantee) -> bool:  # noqa: ARG002
         """Return whether ε is pure and distances are no sums over columns: otherwise coordinates have less noise."""
