@@ -309,8 +309,9 @@ def test_what_it_cannot_release_is_refused_before_data_is_read(
     space: Space, options: dict[str, Any], message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("milepost.ingest.table.aggregate", lambda *_: pytest.fail("data was read"))
+    arguments: dict[str, Any] = {"epsilon": 1, "mechanism": "quadtree"} | options
     with pytest.raises(mp.MilepostError, match=message):
-        mp.release(np.zeros((5, space.width)), space, **({"epsilon": 1, "mechanism": "quadtree"} | options))
+        mp.release(np.zeros((5, space.width)), space, **arguments)
 
 
 FAR_SCALES = {"size": 17, "scales": [2.0**-55, 2.0**55]}  # least squares would fail
