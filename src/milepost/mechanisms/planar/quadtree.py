@@ -31,7 +31,7 @@ from milepost.storage.file_limits import FLAG, INTEGERS, SCALES, NumberLimit, Pa
 
 RECORD = UNIT + 4  # the most that one record adds to all sums of a level: four of them are rounded down
 RANGE_SHARE = 0.1  # of the failure probability, for the upper limit of the error of interpolation
-PROBES = 9  # along each side: public points at which the largest half-width is found
+PROBES = 80  # public points, beside the corners of the square, at which the largest half-width is found
 PROBE_MARGIN = 1.05  # between these points half-widths may be a little larger
 HEAVY_VERTICES = 16  # the vertices of the largest weight, which are probes, too
 BLOCK = 1 << 21  # distances in memory at a time
@@ -158,26 +158,31 @@ class QuadtreeSums(NoisyStatistic):
         rows = max(1, BLOCK // len(self._grids.vertices))
         return [slice(start, start + rows) for start in range(0, len(points), rows)]
 
-    def _terms(self, points: AnyArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return corrected distances of corners to points, float64[N, q], bounds of their errors, and distances."""
-        grids, chart = self._grids, self._chart
-        distances = np.empty((len(grids.vertices), len(points)))
+    def _distances(self, points: AnyArray) -> FloatArray:
+        """Return distances of corners to points: float64[N, q]."""
+        result = np.empty((len(self._grids.vertices), len(points)))
         tiled = self.space.tiled_distance
         for rows, some, part in tiled.distance_tiles(self._corners, tiled.prepare_queries(points)):
-            distances[rows, some] = part
+            result[rows, some] = part
+        return result
+
+    def _terms(self, points: AnyArray) -> tuple[FloatArray, FloatArray]:
+        """Return corrected distances of corners to points, float64[N, q], and bounds of their errors."""
+        grids, chart, distances = self._grids, self._chart, self._distances(points)
         low, typical, high = chart.interpolation_errors(
             grids.positions, distances, grids.width, self.space.query_records(points)
         )
         rounding = chart.lipschitz * grids.width * 2.0 ** (-POSITION_BITS - 0.5)  # of a position, to its steps
-        return distances - typical, np.maximum(high - typical, typical - low) + rounding, distances
+        return distances - typical, np.maximum(high - typical, typical - low) + rounding
 
     def values(self, points: AnyArray, raw: bool = False) -> FloatArray:
         """Return the answers at points; unless raw, clipped to the distances of corners, and a cell's width more."""
-        result = np.empty(len(points))
-        margin = self._chart.lipschitz * math.sqrt(2) * self._grids.width
+        result, grids, chart = np.empty(len(points)), self._grids, self._chart
+        margin = chart.lipschitz * math.sqrt(2) * grids.width
         for block in self._blocks(points):
-            corrected, _, distances = self._terms(points[block])
-            values = self.weights @ corrected
+            distances, queries = self._distances(points[block]), self.space.query_records(points[block])
+            typical = chart.typical_errors(grids.positions, distances, grids.width, queries)
+            values = self.weights @ distances - self.weights @ typical
             result[block] = (
                 values
                 if raw
@@ -207,7 +212,7 @@ class QuadtreeSums(NoisyStatistic):
         return np.concatenate([np.empty(0), *parts])
 
     def _block_widths(self, points: AnyArray, failure: float) -> FloatArray:
-        corrected, bounds, _ = self._terms(points)
+        corrected, bounds = self._terms(points)
         noise, offsets = self._law(corrected, failure * (1 - RANGE_SHARE))
         bound_noise, bound_offsets = self._law(bounds, 2 * failure * RANGE_SHARE)  # one side only
         largest = np.abs(corrected).max(axis=0)
@@ -231,7 +236,7 @@ class QuadtreeSums(NoisyStatistic):
 
     def deviation(self, points: AnyArray) -> float:
         """Return the root of the mean variance of the answers at points."""
-        corrected, _, _ = self._terms(points)
+        corrected, _ = self._terms(points)
         variances, _ = self._estimate.moments(corrected)
         offsets = (self.weights - self._estimate.anchor) @ corrected
         total = self.total.deviation * offsets
@@ -373,9 +378,11 @@ def nested_grids(chart: Chart, size: int) -> NestedGrids:
 def probe_points(space: Space) -> AnyArray:
     """Return public points all over the space, as queries."""
     chart = require_chart(space)
-    along = np.linspace(0, chart.side, PROBES)
-    positions = np.stack(np.meshgrid(along, along, indexing="ij"), axis=-1).reshape(-1, 2)
-    return space.clip_points(chart.queries(positions[chart.gap(positions, positions) <= chart.side / (2 * PROBES)]))
+    # not on the lines of any grid, where noise is smaller: a sequence that is spread evenly (Roberts 2018), and corners
+    spread = np.arange(1, PROBES + 1)[:, None] * [0.7548776662466927, 0.5698402909980532] % 1
+    corners = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
+    positions = chart.side * np.concatenate([spread, corners])
+    return space.clip_points(chart.queries(positions))
 
 
 def noise_of(levels: Levels, chart: Chart, n: int, change: ProtectedChange, guarantee: Guarantee) -> float:
