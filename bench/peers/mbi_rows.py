@@ -21,6 +21,7 @@ from bench.peers.stopwatch import timed
 CELLS = (16, 32, 64, 128)  # an axis, for ℓ₁
 # for ℓ₂ and the great circle, by the number of people; the best number is inside each range
 PLANAR_CELLS = {1_000: (4, 6, 8, 12, 16), 10_000: (8, 12, 16, 24, 32), 100_000: (16, 24, 32, 48, 64)}
+PILOT_RELEASES = 30  # errors of a release vary much, and near numbers of cells are about equally good
 ITERATIONS = 1000  # mbi's default
 
 jax = importlib.import_module("jax")
@@ -91,7 +92,7 @@ def answer(job: Job, table: Table) -> Outcome:
     def one(cells: int) -> FloatArray:
         return mean_answers(job, release(job, table.people, cells, noise), cells, table.places)
 
-    cells = best(CELLS if job.metric == "l1" else PLANAR_CELLS[job.n], one, table.means)
+    cells = best(CELLS if job.metric == "l1" else PLANAR_CELLS[job.n], one, table.means, PILOT_RELEASES)
     pairs = [timed(lambda: release(job, table.people, cells, noise)) for _ in range(job.releases)]
     answering = 0.0
     if job.timed:

@@ -58,7 +58,7 @@ PEERS = (
         ks=(1, 100),
         sizes=(10_000,),
     ),
-    Peer("mbi, synthetic rows", "mbi_rows", "mbi", True, _by_size(24, 24, 24), planar_times=(DELTA, 0.0)),
+    Peer("mbi, synthetic rows", "mbi_rows", "mbi", True, _by_size(60, 60, 40), planar_times=(DELTA, 0.0)),
     Peer("OpenDP, tree", "opendp_tree", "opendp", True, _by_size(30, 30, 30), metrics=("l1",), quick=True),
     Peer("OpenDP, per query", "opendp_queries", "opendp", False, _by_places(300, 30, 3), quick=True),
     Peer(
