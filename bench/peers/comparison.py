@@ -21,7 +21,7 @@ from bench.peers.registry import KS, NOT_RUN, PEERS, Peer
 from milepost.privacy.guarantee import Guarantee
 
 Record = dict[str, Any]
-SPACES = (("l1", 2), ("l1", 8), ("l2", 2))
+SPACES = (("l1", 2), ("l1", 8), ("l2", 2), ("great-circle", 2))
 SIZES = (1_000, 10_000, 100_000)
 MIDDLE = 10_000  # the size that the page shows in most detail
 TIMED = 100_000
@@ -52,7 +52,7 @@ def jobs_of(peer: Peer, scope: Scope) -> Iterator[Job]:
     for metric, width in scope.spaces:
         if metric not in peer.metrics:
             continue
-        for n in scope.sizes if metric == "l1" else scope.sizes[:-1]:
+        for n in scope.sizes:
             for neighbors in peer.neighbors:
                 added = neighbors == "add-remove"
                 if (peer.sizes and n not in peer.sizes) or (
@@ -64,7 +64,8 @@ def jobs_of(peer: Peer, scope: Scope) -> Iterator[Job]:
                         releases = peer.releases(k, n)
                         yield Job(metric, width, n, k, EPSILON, delta, neighbors, releases)
         if scope.timed and PLACES in peer.ks:
-            yield Job(metric, width, scope.timed, PLACES, EPSILON, DELTA, "replace", 2, timed=True)
+            for delta in (DELTA,) if metric == "l1" else peer.planar_times:
+                yield Job(metric, width, scope.timed, PLACES, EPSILON, delta, "replace", 2, timed=True)
 
 
 def run(peer: str, python: Path, jobs: list[Job], folder: Path) -> list[tuple[Record, FloatArray]]:
@@ -149,7 +150,7 @@ def scales(scope: Scope) -> Iterator[Record]:
     """Return the sampling error of each table, for scale."""
     for metric, width in scope.spaces:
         for n in scope.sizes:
-            error = city.sampling(city.people_of(n, width), city.places_of(width), metric)
+            error = city.sampling(city.people_of(n, width, metric), city.places_of(width, metric), metric)
             yield {"kind": "sampling", "metric": metric, "width": width, "n": n, "typical": error}
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.spatial.distance import cdist
 
+from bench.peers import cap
 from bench.peers.stopwatch import min_seconds, timed
 
 FloatArray = npt.NDArray[np.float64]
@@ -20,7 +21,7 @@ BLOCK = 1 << 19  # distances in one block
 class Job:
     """The task: k places, some releases of a table, and a guarantee. timed: the time of distances counts, too."""
 
-    metric: str  # "l1" or "l2"
+    metric: str  # "l1", "l2" or "great-circle"
     width: int
     n: int
     k: int
@@ -37,7 +38,9 @@ class Job:
 
     @property
     def diameter(self) -> float:
-        """Return the largest distance in the box."""
+        """Return the largest distance in the box or the cap."""
+        if self.metric == "great-circle":
+            return 2 * cap.RADIUS_KM
         return SIDE * (self.width if self.metric == "l1" else self.width**0.5)
 
     def query_indices(self, release: int) -> npt.NDArray[np.int64]:
@@ -67,19 +70,33 @@ class Outcome:
 Answer = Callable[[Job, Table], Outcome]
 
 
+def distances_to(people: FloatArray, place: FloatArray, metric: str) -> FloatArray:
+    """Return the distances of people to one place, with NumPy alone."""
+    if metric == "great-circle":
+        return cap.haversine(people, place)
+    return np.asarray(np.linalg.norm(people - place, {"l1": 1, "l2": 2}[metric], axis=1))
+
+
 def mean_distances(
     people: FloatArray, places: FloatArray, metric: str, weights: FloatArray | None = None
 ) -> FloatArray:
     """Return the mean distance of each place by brute force, in blocks that fit memory."""
     step = max(1, BLOCK // len(people))
-    name = {"l1": "cityblock", "l2": "euclidean"}[metric]
     share = np.full(len(people), 1 / len(people)) if weights is None else weights / weights.sum()
-    blocks = (cdist(places[i : i + step], people, name) @ share for i in range(0, len(places), step))
-    return np.concatenate(list(blocks))
+    if metric == "great-circle":
+        people, places = cap.unit_vectors(people), cap.unit_vectors(places)
+
+    def block(some: FloatArray) -> FloatArray:
+        found = cdist(some, people, "cityblock" if metric == "l1" else "euclidean")
+        return np.asarray((cap.lengths_of(found) if metric == "great-circle" else found) @ share)
+
+    return np.concatenate([block(places[i : i + step]) for i in range(0, len(places), step)])
 
 
 def farthest(places: FloatArray, metric: str) -> FloatArray:
-    """Return the largest distance of each place to a point of the box, which is the range of distances to it."""
+    """Return the largest distance of each place to a point of the space, which is the range of distances to it."""
+    if metric == "great-circle":
+        return cap.haversine(places, np.array(cap.CENTER)) + cap.RADIUS_KM
     corner = np.maximum(places, SIDE - places)
     return np.asarray(np.linalg.norm(corner, {"l1": 1, "l2": 2}[metric], axis=1), dtype=np.float64)
 

@@ -5,13 +5,16 @@ from functools import partial
 import numpy as np
 
 import milepost as mp
+from bench.peers import cap
 from bench.peers.job import SIDE, Job, Outcome, Table
 from bench.peers.stopwatch import timed
 from milepost.spaces.base import Space
 
 
 def space_of(job: Job) -> Space:
-    """Return the box with the job's metric."""
+    """Return the box with the job's metric, or the cap."""
+    if job.metric == "great-circle":
+        return mp.GreatCircle(cap.CENTER, cap.RADIUS_KM)
     box = [(0.0, SIDE)] * job.width
     return mp.L1(box) if job.metric == "l1" else mp.L2(box)
 

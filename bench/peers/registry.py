@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from bench.accuracy import DELTA
+
 KS = (1, 100, 10_000)
 Releases = Callable[[int, int], int]  # the values of k and n
 
@@ -17,7 +19,7 @@ def _by_size(thousand: int, ten: int, hundred: int) -> Releases:
 
 @dataclass(frozen=True)
 class Peer:
-    """A peer. module: its file here. once: one release answers every place. releases: how many are measured."""
+    """A peer. module: its file here. single_pass: one release answers every place. releases: how many are measured."""
 
     name: str
     module: str
@@ -25,16 +27,26 @@ class Peer:
     single_pass: bool
     releases: Releases
     own: bool = False  # runs in Milepost's environment
-    metrics: tuple[str, ...] = ("l1", "l2")
+    metrics: tuple[str, ...] = ("l1", "l2", "great-circle")
     approximate: bool = True  # supports δ > 0
     neighbors: tuple[str, ...] = ("replace", "add-remove")
     ks: tuple[int, ...] = KS
     sizes: tuple[int, ...] = ()  # all
+    planar_times: tuple[float, ...] = (DELTA,)  # values of δ at which ℓ₂ and the great circle are timed
     quick: bool = False  # takes part in --check, in the development environment
 
 
 PEERS = (
-    Peer("Milepost", "milepost_release", "milepost", True, _by_size(60, 40, 16), own=True, quick=True),
+    Peer(
+        "Milepost",
+        "milepost_release",
+        "milepost",
+        True,
+        _by_size(60, 40, 16),
+        own=True,
+        planar_times=(DELTA, 0.0),  # pure ε takes another mechanism
+        quick=True,
+    ),
     Peer(
         "Milepost, places given",
         "milepost_given",
@@ -42,10 +54,11 @@ PEERS = (
         False,
         _by_places(60, 24, 0),
         own=True,
+        metrics=("l1", "l2"),
         ks=(1, 100),
         sizes=(10_000,),
     ),
-    Peer("mbi, synthetic rows", "mbi_rows", "mbi", True, _by_size(24, 24, 24)),
+    Peer("mbi, synthetic rows", "mbi_rows", "mbi", True, _by_size(60, 60, 40), planar_times=(DELTA, 0.0)),
     Peer("OpenDP, tree", "opendp_tree", "opendp", True, _by_size(30, 30, 30), metrics=("l1",), quick=True),
     Peer("OpenDP, per query", "opendp_queries", "opendp", False, _by_places(300, 30, 3), quick=True),
     Peer(

@@ -23,14 +23,16 @@ class Results:
         return cls(json.loads(PATH.read_text()))
 
     def merge(self, newer: "Results") -> "Results":
-        """Return these results with the records of a later run of some peers in place of theirs."""
-        names = {record.get("peer", record["kind"]) for record in newer.content["records"]} | set(
-            newer.content["missing"]
-        )
-        kept = [r for r in self.content["records"] if r.get("peer", r["kind"]) not in names]
-        gone = {name: why for name, why in self.content["missing"].items() if name not in names}
-        content = {**newer.content, "records": kept + newer.content["records"]}
-        return Results({**content, "missing": {**gone, **newer.content["missing"]}})
+        """Return these results with the records of a later run of some peers and spaces in place of theirs.
+
+        A peer that failed in the later run loses all its records.
+        """
+        found, failed = newer.content["records"], newer.content["missing"]
+        replaced = {_subject(record) for record in found}
+        names = {name for name, *_ in replaced} | set(failed)
+        kept = [r for r in self.content["records"] if _subject(r) not in replaced and _subject(r)[0] not in failed]
+        missing = {name: why for name, why in self.content["missing"].items() if name not in names}
+        return Results({**newer.content, "records": kept + found, "missing": {**missing, **failed}})
 
     def save(self) -> None:
         """Write one record a line, so that changes are readable."""
@@ -57,6 +59,10 @@ class Results:
         """Return a typical error; for --check, which has one table only."""
         found = [r for r in self.find("errors", peer=peer, k=k) if (r["delta"] > 0) == approximate]
         return float(found[0]["typical"])
+
+
+def _subject(record: Record) -> tuple[str, str, int]:
+    return str(record.get("peer", record["kind"])), str(record["metric"]), int(record["width"])
 
 
 def _short(record: Record) -> Record:

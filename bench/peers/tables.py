@@ -8,8 +8,14 @@ from bench.peers.registry import KS
 from bench.peers.results import Record, Results
 
 POWERS = {1: "1", 100: "100", 1_000: "10³", 10_000: "10⁴", 100_000: "10⁵"}
-TITLES = {("l1", 2): "`L1` in the plane", ("l1", 8): "`L1` with 8 columns", ("l2", 2): "`L2` in the plane"}
+TITLES = {
+    ("l1", 2): "`L1` in the plane",
+    ("l1", 8): "`L1` with 8 columns",
+    ("l2", 2): "`L2` in the plane",
+    ("great-circle", 2): "`GreatCircle`",
+}
 GUARANTEES = {DELTA: "ε = 1, δ = 10⁻⁶", 0.0: "pure ε = 1"}
+PURE_WORDS = {DELTA: "", 0.0: ", pure ε"}
 OURS = "Milepost"
 
 
@@ -95,14 +101,23 @@ def times(results: Results) -> str:
     header = ["seconds"]
     for space in SPACES:
         header += [f"{TITLES[space]}: release", "10⁴ answers", "÷ NumPy"]
-    rows: dict[str, dict[tuple[str, int], list[str]]] = {name: {} for name in results.peers("time")}
+    rows: dict[str, dict[tuple[str, int], list[str]]] = {
+        name + words: {}
+        for name in results.peers("time")
+        for delta, words in PURE_WORDS.items()
+        if results.find("time", peer=name, delta=delta)
+    }
     for metric, width in SPACES:
         known = results.one("exact", metric=metric, width=width, peer=NAMES[0])
         base = known["seconds"] if known else float("nan")
         for record in results.find("time", metric=metric, width=width):
             answering = two_digits(record["answering"]) if record["answering"] else "with it"
             together = two_digits((record["again"] + record["answering"]) / base)
-            rows[record["peer"]][metric, width] = [two_digits(record["again"]), answering, together]
+            rows[record["peer"] + PURE_WORDS[record["delta"]]][metric, width] = [
+                two_digits(record["again"]),
+                answering,
+                together,
+            ]
         for record in results.find("exact", metric=metric, width=width):
             cells = ["–", two_digits(record["seconds"]), two_digits(record["seconds"] / base)]
             rows.setdefault(f"no privacy: {record['peer']}", {})[metric, width] = cells
@@ -119,7 +134,7 @@ def headline(results: Results) -> str:
     for peer in results.peers("errors", **about, delta=DELTA):
         found = [results.one("errors", **about, peer=peer, delta=DELTA, k=k) for k in KS]
         pure = results.one("errors", **about, peer=peer, delta=0.0, k=KS[-1])
-        time = results.one("time", peer=peer, metric="l1", width=2)
+        time = results.one("time", peer=peer, metric="l1", width=2, delta=DELTA)
         seconds = f"{two_digits(time['again'] + time['answering'])} s" if time else "–"
         rows.append([peer, *(meters(r["typical"] if r else None) for r in [*found, pure]), seconds])
     sampling = results.one("sampling", metric="l1", width=2, n=MIDDLE)

@@ -5,7 +5,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from bench.peers.job import FloatArray, Job, Outcome, Table, mean_distances
+from bench.peers import cap
+from bench.peers.job import FloatArray, Job, Outcome, Table, distances_to, mean_distances
 from bench.peers.stopwatch import min_seconds, timed
 
 TOLERANCE = 1e-4  # the relative tolerance of the tree; 0 would visit every leaf
@@ -13,8 +14,7 @@ TOLERANCE = 1e-4  # the relative tolerance of the tree; 0 would visit every leaf
 
 def plain(people: FloatArray, places: FloatArray, metric: str) -> FloatArray:
     """Answer with NumPy alone, one place at a time."""
-    order = {"l1": 1, "l2": 2}[metric]
-    return np.array([np.linalg.norm(people - place, order, axis=1).mean() for place in places])
+    return np.array([distances_to(people, place, metric).mean() for place in places])
 
 
 def columns(people: FloatArray, places: FloatArray) -> FloatArray:
@@ -30,12 +30,15 @@ def columns(people: FloatArray, places: FloatArray) -> FloatArray:
 def ball_tree(people: FloatArray, metric: str, diameter: float) -> Callable[[FloatArray], FloatArray]:
     """Answer with a linear kernel, which sums 1 - distance/width; one point at itself gives its constant."""
     kind = importlib.import_module("sklearn.neighbors").BallTree
-    tree, one = (kind(points, metric={"l1": "manhattan", "l2": "euclidean"}[metric]) for points in (people, people[:1]))
-    wide = {"h": diameter, "kernel": "linear", "rtol": TOLERANCE}
+    round_earth = metric == "great-circle"
+    name = {"l1": "manhattan", "l2": "euclidean", "great-circle": "haversine"}[metric]
+    people = np.radians(people) if round_earth else people
+    tree, one = (kind(points, metric=name) for points in (people, people[:1]))
+    wide = {"h": diameter / cap.EARTH_KM if round_earth else diameter, "kernel": "linear", "rtol": TOLERANCE}
     constant = float(one.kernel_density(people[:1], **wide)[0])
 
     def answers(places: FloatArray) -> FloatArray:
-        found = tree.kernel_density(places, **wide) / constant / len(people)
+        found = tree.kernel_density(np.radians(places) if round_earth else places, **wide) / constant / len(people)
         return np.asarray(diameter * (1 - found), dtype=np.float64)
 
     return answers

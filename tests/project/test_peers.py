@@ -7,7 +7,8 @@ from dataclasses import asdict
 import numpy as np
 import pytest
 
-from bench.peers import city, page, tables
+import milepost as mp
+from bench.peers import cap, city, page, tables
 from bench.peers.comparison import QUICK, SPACES, Scope, jobs_of, single
 from bench.peers.environment import packages
 from bench.peers.errors import errors_of
@@ -15,6 +16,8 @@ from bench.peers.job import PLACES, SIDE, Job, Table, farthest, mean_distances
 from bench.peers.registry import KS, NOT_RUN, PEERS
 from bench.peers.results import Results
 from bench.peers.without_privacy import columns, plain
+
+CAP = mp.GreatCircle(cap.CENTER, cap.RADIUS_KM)
 
 
 @pytest.fixture(scope="module")
@@ -124,12 +127,46 @@ def test_exact_ways_agree() -> None:
     np.testing.assert_allclose(columns(people, points), mean_distances(people, points, "l1"))
 
 
+def test_great_circle_distances_agree() -> None:
+    """Brute force over chords, the haversine formula, and Milepost's exact distances."""
+    rng = np.random.default_rng(0)
+    people, points = cap.from_chart(cap.in_disc(rng, 50)), cap.from_chart(cap.in_disc(rng, 7))
+    exact = mean_distances(people, points, "great-circle")
+    np.testing.assert_allclose(plain(people, points, "great-circle"), exact, rtol=1e-10)
+    np.testing.assert_allclose(mp.exact_mean_distance(people, CAP, points), exact, rtol=1e-10)
+    assert (exact <= farthest(points, "great-circle")).all()
+    assert farthest(np.array([cap.CENTER]), "great-circle") == pytest.approx(cap.RADIUS_KM)
+
+
+def test_chart_of_the_cap_is_lamberts() -> None:
+    """There and back; Milepost's own chart has the same square; points outside the disc move to its border."""
+    points = cap.from_chart(cap.in_disc(np.random.default_rng(0), 100))
+    positions = cap.to_chart(points)
+    np.testing.assert_allclose(cap.from_chart(positions), points, atol=1e-10)
+    assert CAP.chart is not None
+    np.testing.assert_allclose(CAP.chart.positions(CAP.query_records(points)), positions, atol=1e-8)
+    corner = cap.from_chart(np.zeros((1, 2)))
+    assert cap.haversine(corner, np.array(cap.CENTER)) == pytest.approx(cap.RADIUS_KM)
+
+
+def test_empty_cells_are_those_outside_the_cap() -> None:
+    """Nobody is in an empty cell, and of many people in the cap somebody is in each of the other cells."""
+    cells = 8
+    positions = cap.in_disc(np.random.default_rng(0), 100_000)
+    seen = {tuple(cell) for cell in np.minimum(positions / cap.SIDE_KM * cells, cells - 1).astype(int).tolist()}
+    empty = {tuple(cell) for cell in cap.empty_cells(cells).tolist()}
+    assert not seen & empty
+    assert len(seen) + len(empty) == cells**2
+
+
 def test_single_is_a_worst_placed_query_alone() -> None:
     """As DESIGN says: 4.225 × diameter/n for ε = 1, δ = 1e-6, and √2 × diameter/n for pure ε = 1."""
     approximate = Job("l1", 2, 1_000, 1, 1.0, 1e-6, "replace", 1)
     pure = Job("l1", 2, 1_000, 1, 1.0, 0.0, "replace", 1)
     assert single(approximate) / (20 / 1_000) == pytest.approx(4.225, abs=1e-3)
     assert single(pure) / (20 / 1_000) == pytest.approx(math.sqrt(2))
+    cap_job = Job("great-circle", 2, 1_000, 1, 1.0, 0.0, "replace", 1)
+    assert single(cap_job) / (CAP.diameter / 1_000) == pytest.approx(math.sqrt(2))
 
 
 def test_releases_are_asked_about_other_places() -> None:
@@ -155,3 +192,36 @@ def test_city_is_seeded() -> None:
     assert first.people.min() >= 0
     assert first.people.max() <= SIDE
     np.testing.assert_allclose(first.means[:20], mean_distances(first.people, first.places[:20], "l1"))
+
+
+def test_people_and_places_are_in_the_cap() -> None:
+    """A few people of towns are moved to its border; places are anywhere."""
+    table = city.table_of(Job("great-circle", 2, 500, 1, 1.0, 0.0, "replace", 1))
+    for points in (table.people, table.places):
+        away = cap.haversine(points, np.array(cap.CENTER))
+        assert away.max() <= cap.RADIUS_KM * (1 + 1e-9)
+        assert np.mean(away > cap.RADIUS_KM * (1 - 1e-9)) < 0.05
+
+
+def test_merge_replaces_the_spaces_that_ran_again() -> None:
+    """Records of other peers and of other spaces are kept, and no record is there twice."""
+
+    def record(peer: str, metric: str, typical: float) -> dict[str, object]:
+        return {"kind": "errors", "peer": peer, "metric": metric, "width": 2, "typical": typical}
+
+    def sampling(typical: float) -> dict[str, object]:
+        return {"kind": "sampling", "metric": "l2", "width": 2, "typical": typical}
+
+    old = [
+        record("a", "l1", 1.0),
+        record("a", "l2", 2.0),
+        record("b", "l2", 3.0),
+        record("c", "l2", 4.0),
+        sampling(5.0),
+    ]
+    before = Results({"records": old, "missing": {"a": "did not install", "d": "too slow"}, "runs": "one run"})
+    new = [record("a", "l2", 6.0), sampling(7.0)]
+    after = before.merge(Results({"records": new, "missing": {"c": "failed"}, "runs": "several"})).content
+    assert after["records"] == [old[0], old[2], *new]
+    assert after["missing"] == {"d": "too slow", "c": "failed"}
+    assert after["runs"] == "several"
