@@ -36,7 +36,7 @@ class Plane:
 
     def people(self, n: int) -> FloatArray:
         """Return people in a few towns, and some anywhere, as rows of a table."""
-        rows = people_of(n, self.space.width)
+        rows = people_of(n, self.space.width, "l1")
         return rows if self.space.chart is None else self._in_chart(rows / 10)
 
     def places(self, count: int, seed: int = 1) -> FloatArray:
