@@ -112,8 +112,13 @@ class QuadtreeSums(NoisyStatistic):
 
     @property
     def max_error(self) -> float:
-        """The diameter."""
-        return self.space.diameter
+        """The diameter, and the margins by which answers are clipped: no two records differ by more in distance."""
+        return self.space.diameter + 2 * self._margin
+
+    @property
+    def _margin(self) -> float:
+        """The distance across a cell of the finest grid."""
+        return self._chart.lipschitz * math.sqrt(2) * self._grids.width
 
     def positions(self, space: Space, points: AnyArray) -> AnyArray:  # noqa: ARG002
         """Return the points themselves."""
@@ -176,18 +181,17 @@ class QuadtreeSums(NoisyStatistic):
         return distances - typical, np.maximum(high - typical, typical - low) + rounding
 
     def values(self, points: AnyArray, raw: bool = False) -> FloatArray:
-        """Return the answers at points; unless raw, clipped to the distances of corners, and a cell's width more."""
+        """Return the answers at points; unless raw, clipped to distances that records may have."""
         result, grids, chart = np.empty(len(points)), self._grids, self._chart
-        margin = chart.lipschitz * math.sqrt(2) * grids.width
         for block in self._blocks(points):
             distances, queries = self._distances(points[block]), self.space.query_records(points[block])
             typical = chart.typical_errors(grids.positions, distances, grids.width, queries)
             values = self.weights @ distances - self.weights @ typical
-            result[block] = (
-                values
-                if raw
-                else np.clip(values, np.maximum(distances.min(axis=0) - margin, 0), distances.max(axis=0) + margin)
-            )
+            if not raw:
+                nearest = distances.min(axis=0)
+                farthest = np.minimum(distances.max(axis=0), nearest + self.space.diameter)
+                values = np.clip(values, np.maximum(nearest - self._margin, 0), farthest + self._margin)
+            result[block] = values
         return result
 
     def half_width(self, confidence: float, uniform: bool = False) -> float:
