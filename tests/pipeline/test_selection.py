@@ -111,7 +111,7 @@ def test_without_queries_only_sketches_are_compared() -> None:
         planned = mp.plan(space, n=1000, epsilon=1, delta=1e-6)
         assert {*by_name(planned), *planned.refused} == {"slopes", "hats", "tangents"}
     planned = mp.plan(EDIT_SPACE, n=1000, epsilon=1, delta=1e-6)
-    assert {*by_name(planned), *planned.refused} == set(MECHANISM_NAMES)
+    assert {*by_name(planned), *planned.refused} == set(MECHANISM_NAMES) - {"quadtree"}  # which needs a plane
     assert set(planned.refused) == {"field", "basis"}
 
 
