@@ -31,7 +31,7 @@ from milepost.spaces.queries import Queries
 from milepost.statistics.distance_sums import DistanceSums
 
 MAX_QUERIES = 1 << 10
-MAX_AUTOMATIC_QUERIES = 64  # with a chart: for more queries, mechanisms for every point have less noise
+MAX_AUTOMATIC_QUERIES = 64, 256  # of a space that fills its chart, for which others have less noise; of others
 MAX_NUMBERS = 1 << 23  # of representative columns, about
 FRACTION_BITS = 30  # of the entries of principal directions
 ROUNDING = 1.01  # of a component to whole units, by a record that is replaced: 1, and the rounding of floats
@@ -373,8 +373,15 @@ class Basis(QueryMechanism):
             )
 
     def is_automatic(self, space: Space, queries: Queries | None, guarantee: Guarantee) -> bool:  # noqa: ARG002
-        """Return whether queries are few, or the space has no chart: else others have less noise, for every point."""
-        return space.chart is None or queries is None or queries.count <= MAX_AUTOMATIC_QUERIES
+        """Return whether queries are few, or the space has no chart: else others have less noise, for every point.
+
+        Mechanisms on a chart have noise in proportion to its diagonal, which is longer than a disc or a narrow box.
+        """
+        chart = space.chart
+        if chart is None or queries is None:
+            return True
+        fills = chart.lipschitz * math.sqrt(2) * chart.side < 1.2 * space.diameter
+        return queries.count <= MAX_AUTOMATIC_QUERIES[0 if fills else 1]
 
     def error_bound(self, public: Queries, n: int, change: ProtectedChange, guarantee: Guarantee) -> float:
         """Return the error of the query with the widest range, if it were answered alone.
