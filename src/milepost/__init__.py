@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from milepost import spark as spark
     from milepost import testing as testing
     from milepost.answers.comparison import Comparison
+    from milepost.answers.estimate import Estimate
     from milepost.answers.grid import Contours, Grid
     from milepost.answers.sites import Site, Sites
     from milepost.auditing.report import Report, audit
@@ -51,6 +52,7 @@ __all__ = [
     "Contours",
     "Description",
     "Embedding",
+    "Estimate",
     "Gower",
     "GreatCircle",
     "Grid",
@@ -91,6 +93,7 @@ __all__ = [
 
 _NAMES = {  # of each module, which is loaded when one of them is first used
     "answers.comparison": "Comparison",
+    "answers.estimate": "Estimate",
     "answers.grid": "Contours Grid",
     "answers.sites": "Site Sites",
     "auditing.report": "Report audit",
