@@ -31,6 +31,7 @@ class CategoryNoise:
 
     deviation: of the answer at a label. labels: of the block. laplace: whether counts had Laplace noise, else Gaussian.
     first: whether it is the block's first coordinate, which stands for the block where all positions are equal.
+    share: the standard deviation of a label's share, before all shares are shifted to add up to 1.
     """
 
     deviation: float
@@ -38,6 +39,12 @@ class CategoryNoise:
     laplace: bool
     first: bool
     span: int
+    share: float
+
+    @property
+    def share_variances(self) -> FloatArray:
+        """The variance of a label's share, before all shares are shifted to add up to 1."""
+        return np.array([self.share**2])
 
     @property
     def excess(self) -> float:
@@ -83,4 +90,4 @@ def category_noises(embedding: Embedding, block: CategoryBlock, share: float, la
     """Return the noises of a block's coordinates; share: deviation of a label's share before `balance_shares`."""
     deviation = embedding.width(block) * share * math.sqrt(1 - 1 / block.labels)
     span = int(embedding.span[block.start])
-    return [CategoryNoise(deviation, block.labels, laplace, k == 0, span) for k in range(block.labels)]
+    return [CategoryNoise(deviation, block.labels, laplace, k == 0, span, share) for k in range(block.labels)]

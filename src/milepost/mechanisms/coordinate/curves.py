@@ -19,6 +19,7 @@ from milepost._typing import AnyArray, BoolArray, FloatArray, IntArray
 from milepost.errors import MilepostError
 from milepost.mechanisms.base import CoordinateDesign, CoordinateStatistic, Prediction, check_confidence
 from milepost.mechanisms.coordinate.categories import balance_shares
+from milepost.mechanisms.coordinate.cell_shares import CellShares
 from milepost.mechanisms.coordinate.count_origin import border_shares
 from milepost.mechanisms.coordinate.piecewise_linear import (
     PiecewiseLinear,
@@ -78,6 +79,14 @@ class CurveNoise(Protocol):
     def extremes(self, generator: np.random.Generator, draws: int) -> FloatArray:
         """Return simulated maximum and minimum noise over the interval: float64[draws, 2]."""
 
+    @property
+    def share_variances(self) -> FloatArray:
+        """The variances of the noise on cell shares, as in `ShareNoise`."""
+
+    @property
+    def laplace(self) -> bool:
+        """Whether independent Laplace draws make up the noise; else it is normal."""
+
 
 # the quantile of |noise| at a failure probability, for bounds of the share of the total's noise
 NoiseLaw: TypeAlias = Callable[[FloatArray, float], FloatArray]
@@ -119,6 +128,10 @@ class Curves(CoordinateStatistic):
     def noises(self) -> tuple[CurveNoise, ...]:
         """The law of each coordinate's noise."""
         return self._noise
+
+    def cell_shares(self) -> CellShares:
+        """Return the mean of the cdf over each cell, with its noise."""
+        return CellShares.of_curves(self.embedding, self.bits, self._heights, self._origins, self._noise, self.total)
 
     def functions(self, raw: bool = False) -> tuple[PiecewiseLinear, ...]:
         """Return the estimate of each coordinate's function; unless raw, nearer to a possible one where that helps."""
@@ -242,13 +255,8 @@ class Curves(CoordinateStatistic):
 
     @cached_property
     def _groups(self) -> list[IntArray] | None:
-        """The coordinates of each of up to MAX_GROUPS groups of rotations; None where directions are not random."""
-        rotations = self.embedding.rotations
-        if rotations is None:
-            return None
-        count = int(rotations.max()) + 1
-        groups = max(k for k in range(1, MAX_GROUPS + 1) if count % k == 0) if count > MAX_GROUPS else count
-        return [np.flatnonzero(rotations % groups == group) for group in range(groups)] if groups > 1 else None
+        """The coordinates of each group of rotations; None where directions are not random."""
+        return grouped_rotations(self.embedding)
 
     @cached_property
     def _group_curves(self) -> list[UniformPiecewiseLinear]:
@@ -452,6 +460,16 @@ class Curves(CoordinateStatistic):
     def _band(self, failure: float) -> float:
         """Return the simulated quantile of sup |noise| over all positions: the sum of the coordinates' extremes."""
         return band(self._noise, failure * (1 - MASS_SHARE))
+
+
+def grouped_rotations(embedding: Embedding) -> list[IntArray] | None:
+    """Return the coordinates of each of up to MAX_GROUPS groups of rotations; None where directions are not random."""
+    rotations = embedding.rotations
+    if rotations is None:
+        return None
+    count = int(rotations.max()) + 1
+    groups = max(k for k in range(1, MAX_GROUPS + 1) if count % k == 0) if count > MAX_GROUPS else count
+    return [np.flatnonzero(rotations % groups == group) for group in range(groups)] if groups > 1 else None
 
 
 def spread(variances: FloatArray, kurtoses: FloatArray, failure: float) -> FloatArray:

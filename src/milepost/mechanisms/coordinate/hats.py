@@ -214,6 +214,18 @@ class HatNoise:
         """The distance that a path of ε = 1 and width 1 is scaled by."""
         return QUANTA / self.epsilon * SLACK * self.unit
 
+    @property
+    def share_variances(self) -> FloatArray:
+        """The variance of each level's coefficients: V(0) shifts all shares alike, and a sag has a Haar function."""
+        levels = QUANTUM_BITS - self.bits
+        widths = np.concatenate([[1.0], np.exp2(-np.arange(levels))])  # of the intervals of each level
+        return np.asarray((1 << levels) / widths * 2 * (self._noise_scales / (self.n * QUANTA)) ** 2)
+
+    @property
+    def laplace(self) -> bool:
+        """True: coefficients have Laplace noise."""
+        return True
+
     def mass(self, failure: float) -> float:
         """Return the margin from simulated second differences of the noise, over all cells."""
         deviation = _second_difference(QUANTUM_BITS - self.bits) * QUANTA / self.epsilon

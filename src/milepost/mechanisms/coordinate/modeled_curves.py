@@ -16,6 +16,7 @@ import numpy as np
 from milepost._typing import AnyArray, FloatArray, IntArray
 from milepost.errors import MilepostError
 from milepost.mechanisms.base import NoisyStatistic, check_confidence
+from milepost.mechanisms.coordinate.cell_shares import CellShares
 from milepost.mechanisms.coordinate.curves import PROBE_SHARE, Curves
 from milepost.mechanisms.coordinate.piecewise_linear import (
     PiecewiseLinear,
@@ -121,6 +122,10 @@ class ModeledCurves(Curves):
     def shared_variance(self) -> float:
         """The variance of noise that is common to all coordinates, besides that of the total."""
         return self.base.shared_variance
+
+    def cell_shares(self) -> CellShares:
+        """Return the cell shares of the table, not those of its difference to the model."""
+        return self.base.cell_shares()
 
     def positions(self, space: Space, points: AnyArray) -> FloatArray:
         """Return positions of points with the columns of the model."""

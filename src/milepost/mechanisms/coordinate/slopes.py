@@ -350,6 +350,16 @@ class WalkNoise:
         """Variance and excess kurtosis at every border, where the variance is largest."""
         return self.deviation**2, 0.0
 
+    @property
+    def share_variances(self) -> FloatArray:
+        """The variance of every cell's share: counts have independent noise."""
+        return np.array([self.count_share**2])
+
+    @property
+    def laplace(self) -> bool:
+        """False: the noise is normal."""
+        return False
+
     def variance(self, positions: FloatArray) -> FloatArray:
         """Return the variance at positions; it is less than at borders."""
         return np.asarray(self.deviation**2 * _within(np.modf(positions / (1 << self.bits))[0], self.steps))
@@ -504,6 +514,16 @@ class AnchoredNoise:
         """What the other cells add to the variance at a position in each cell, in squared steps."""
         below, above = self._sums
         return below[:-1] + above[1:]
+
+    @property
+    def share_variances(self) -> FloatArray:
+        """The variance of every cell's share: counts have independent noise."""
+        return np.array([self.count_share**2])
+
+    @property
+    def laplace(self) -> bool:
+        """False: the noise is normal."""
+        return False
 
     def variance(self, positions: FloatArray) -> FloatArray:
         """Return the variance at positions; in the cell of a position its own sign is between −1 and 1."""
