@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from milepost.errors import AccuracyWarning, BudgetExceededError, ConflictError, LimitExceededError, MilepostError
     from milepost.ingest.progress import progress
     from milepost.mechanisms.registry import register_mechanism
+    from milepost.pipeline.difference import difference, drift
     from milepost.pipeline.find_bounds import find_bounds
     from milepost.pipeline.interactive import interactive, resume
     from milepost.pipeline.plan import Plan, plan
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from milepost.spaces.metrics import Metric, edit_distance, jaccard, precomputed, shortest_path
     from milepost.spaces.mixed import Gower, Hamming
     from milepost.spaces.registry import register_space
+    from milepost.synopsis.difference import Difference, Drift
     from milepost.synopsis.serialization import load
     from milepost.synopsis.synopsis import Synopsis
 
@@ -51,6 +53,8 @@ __all__ = [
     "ConflictError",
     "Contours",
     "Description",
+    "Difference",
+    "Drift",
     "Embedding",
     "Estimate",
     "Gower",
@@ -73,6 +77,8 @@ __all__ = [
     "Synopsis",
     "audit",
     "category",
+    "difference",
+    "drift",
     "edit_distance",
     "exact_mean_distance",
     "find_bounds",
@@ -100,6 +106,7 @@ _NAMES = {  # of each module, which is loaded when one of them is first used
     "errors": "AccuracyWarning BudgetExceededError ConflictError LimitExceededError MilepostError",
     "ingest.progress": "progress",
     "mechanisms.registry": "register_mechanism",
+    "pipeline.difference": "difference drift",
     "pipeline.find_bounds": "find_bounds",
     "pipeline.interactive": "interactive resume",
     "pipeline.plan": "Plan plan",
@@ -119,6 +126,7 @@ _NAMES = {  # of each module, which is loaded when one of them is first used
     "spaces.metrics": "Metric edit_distance jaccard precomputed shortest_path",
     "spaces.mixed": "Gower Hamming",
     "spaces.registry": "register_space",
+    "synopsis.difference": "Difference Drift",
     "synopsis.serialization": "load",
     "synopsis.synopsis": "Synopsis",
 }

@@ -2,7 +2,7 @@
 
 E = 2·E d(X, Y) − E d(X, X′) − E d(Y, Y′) is 0 where both tables are the same, else positive. On an embedding it is
 2·Σᵢ ωᵢ·∫(difference of the cdfs)², so that the squared differences of cell shares add up to it; the noise adds an
-energy of its own, whose law is public, and cells hide what happens inside of them. docs/explanation/difference.md.
+energy of its own, whose law is public, and cells hide what happens inside of them. docs/how-to/difference.md.
 """
 
 import math
@@ -16,10 +16,14 @@ from scipy.special import chndtrinc
 from scipy.stats import chi2, gamma
 
 from milepost._typing import FloatArray, IntArray
+from milepost.answers.released_data import ReleasedData
 from milepost.mechanisms.coordinate.cell_shares import CellShares, merge_starts
 from milepost.mechanisms.coordinate.curves import bend, grouped_rotations
+from milepost.mechanisms.coordinate.piecewise_linear import UniformPiecewiseLinear
 from milepost.mechanisms.noise_quantiles import normal_quantile, student_quantile
-from milepost.spaces.embeddings.embedding import CategoryBlock, Embedding
+from milepost.spaces.base import Space
+from milepost.spaces.embeddings.coordinate_sums import columns_of
+from milepost.spaces.embeddings.embedding import CategoryBlock
 
 STEP = 4  # how many cells are merged into one, from a resolution to the next
 MIN_CELLS = 4  # of a coordinate, at the coarsest resolution
@@ -299,7 +303,9 @@ class Resolution:
                     draws += generator.laplace(scale=math.sqrt(energy / 2), size=shape)
                 result += (draws**2).sum(axis=1) * (count / math.ceil(count))
         for energy, pure, _ in self._total_energies:
-            draws = generator.laplace(scale=math.sqrt(0.5), size=NULL_DRAWS) if pure else generator.normal(size=NULL_DRAWS)
+            draws = (
+                generator.laplace(scale=math.sqrt(0.5), size=NULL_DRAWS) if pure else generator.normal(size=NULL_DRAWS)
+            )
             result += energy * draws**2
         return result
 
@@ -435,9 +441,46 @@ def _hidden(resolutions: Sequence[Resolution], chosen: int) -> float:
     return HIDDEN_SUM * max(added + HIDDEN_CONFIDENCE * deviation, 0.0)
 
 
-def share_columns(embedding: Embedding, columns: IntArray, names: Sequence[str], parts: FloatArray) -> dict[str, float]:
-    """Return what each column adds, from what its coordinates add."""
-    result = dict.fromkeys(names, 0.0)
-    for column, part in zip(columns.tolist(), parts.tolist(), strict=True):
-        result[names[column]] += part
-    return result
+@dataclass(frozen=True, eq=False)
+class ComparedTables:
+    """Two tables in the same cells, for reports. released: one of them that is a release, in the space of both."""
+
+    space: Space
+    left: CellShares
+    right: CellShares
+    released: ReleasedData
+    parts: FloatArray
+
+    def column_parts(self) -> dict[str, float] | FloatArray:
+        """Return what each column adds, from what its coordinates add; in a space without columns, the coordinates."""
+        columns, names = self.space.embedding_columns, self.space.names
+        if columns is None:
+            return self.parts
+        result = dict.fromkeys(names, 0.0)
+        for column, part in zip(columns.tolist(), self.parts.tolist(), strict=True):
+            result[names[column]] += part
+        return result
+
+    def mean_distance_differences(self, points: FloatArray) -> FloatArray:
+        """Return the mean distance of points to people of the right table, less that to people of the left one."""
+        left, embedding = self.left, self.left.embedding
+        heights = []
+        for i, (start, length) in enumerate(zip(left.starts.tolist(), left.lengths.tolist(), strict=True)):
+            part = slice(start, start + length)
+            below = np.concatenate([[0.0], np.cumsum(self.right.values[part] - left.values[part])])
+            heights.append(float(embedding.quantum[i]) * (1 << left.bits[i]) * (2 * below - below[-1]))
+        positions = np.clip(self.space.position(self.space.read_queries(points)), 0, embedding.span)
+        return UniformPiecewiseLinear(heights, left.bits).total(columns_of(positions))
+
+    def largest_curves(self, count: int) -> list[tuple[str, FloatArray, FloatArray, FloatArray]]:
+        """Return name, positions and both cumulative shares of the coordinates that differ most and have cells."""
+        left, embedding = self.left, self.left.embedding
+        columns, result = self.space.embedding_columns, []
+        several = [i for i in np.argsort(-self.parts, kind="stable").tolist() if left.lengths[i] > 1]
+        for i in several[:count]:
+            name = f"direction {i}" if columns is None else self.space.names[int(columns[i])]
+            part = slice(int(left.starts[i]), int(left.starts[i] + left.lengths[i]))
+            middles = (np.arange(left.lengths[i]) + 0.5) / left.lengths[i]
+            positions = embedding.low[i] + middles * (embedding.high[i] - embedding.low[i])
+            result.append((name, positions, left.values[part], self.right.values[part]))
+        return result

@@ -46,6 +46,12 @@ EXAMPLES = {
         "milepost show homes.milepost --statement",
         "milepost show homes.milepost --plot homes.png",
     ),
+    "difference": (
+        "milepost difference old.milepost new.milepost --plot difference.png",
+        "milepost difference districts.milepost --groups north,south",
+        "milepost difference homes.milepost synthetic.csv",
+    ),
+    "drift": ("milepost drift monday.milepost tuesday.milepost", "milepost drift weeks --plot drift.png"),
     "audit": ("milepost audit", "milepost audit --mechanism slopes --samples 100000 --plot audit.png"),
     "serve": (
         "milepost serve --data-dir house",

@@ -1,0 +1,65 @@
+"""`milepost difference`."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import milepost as mp
+from milepost.cli.options import PLOT, ForceOption, described, load_synopsis, split_names
+from milepost.cli.terminal import check_output, console, progress
+from milepost.pipeline.difference import SUFFIX
+from milepost.reporting.plotting import style
+
+ConfidenceOption = Annotated[float, typer.Option("--confidence", help="The confidence of the interval.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print the numbers as JSON.")]
+
+
+def difference(
+    first: Annotated[Path, typer.Argument(metavar="FIRST", help="A file that `milepost release` wrote.")],
+    second: Annotated[
+        Path | None, typer.Argument(metavar="SECOND", help="Another such file, or a public table: CSV or Parquet.")
+    ] = None,
+    groups: Annotated[
+        str | None,
+        typer.Option("--groups", metavar="A,B", help="Two groups to compare: of one file, or one of each file."),
+    ] = None,
+    columns: Annotated[str | None, typer.Option("--columns", help="The columns of a public table.")] = None,
+    confidence: ConfidenceOption = 0.95,
+    as_json: JsonOption = False,
+    plot: Annotated[Path | None, described(PLOT, "Draw where the tables differ: .png, .svg or .pdf.")] = None,
+    force: ForceOption = False,
+) -> None:
+    """Print how different two tables are, from what was released of them; this costs nothing."""
+    check_picture(plot, force)
+    labels = [None, None] if groups is None else split_names(groups) or []
+    if len(labels) != 2:
+        raise mp.MilepostError(f"--groups must name two groups, such as north,south, got {groups}")
+    if second is None and groups is None:
+        raise mp.MilepostError("give a second file, or two groups of one file with --groups")
+    other = first if second is None else second
+    sides = [_side(path, label) for path, label in zip((first, other), labels, strict=True)]
+    names = [path.stem if label is None else label for path, label in zip((first, other), labels, strict=True)]
+    with progress("Comparing"):
+        result = mp.difference(*sides, confidence=confidence, columns=split_names(columns), names=names)
+    if plot is not None:
+        style.save(result.plot(), plot)
+    if as_json:
+        typer.echo(json.dumps(result.to_json(), ensure_ascii=False, indent=2))
+    else:
+        console().print(result)
+
+
+def check_picture(plot: Path | None, force: bool) -> None:
+    """Refuse a picture that cannot be drawn or written, before the work begins."""
+    if plot is not None:
+        style.check_plot_path(plot)
+        check_output(plot, force)
+
+
+def _side(path: Path, group: str | None) -> mp.Synopsis | str:
+    """Return a release, or one group of it; the path of a public table."""
+    if path.suffix != SUFFIX:
+        return str(path)
+    return load_synopsis(path, group, any_group=False)
