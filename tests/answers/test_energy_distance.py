@@ -89,7 +89,7 @@ def test_the_law_of_equal_tables_is_that_of_chi_squared() -> None:
             )
             for _ in range(2)
         ]
-        p_values.append(energy_distance(*sides, 0.95).p_tables)
+        p_values.append(energy_distance(sides[0], sides[1], 0.95).p_tables)
     assert_rate(int(np.count_nonzero(np.array(p_values) < 0.05)), draws, at_most=0.05, against=0.2)
 
 

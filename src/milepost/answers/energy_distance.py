@@ -104,7 +104,7 @@ class Resolution:
 
     @cached_property
     def _starts(self) -> IntArray:
-        return np.cumsum(self.cells) - self.cells
+        return np.asarray(np.cumsum(self.cells) - self.cells)
 
     def _merge(self, values: FloatArray) -> FloatArray:
         """Return means over merged cells, each times the root of what its square weighs."""

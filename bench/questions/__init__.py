@@ -1,0 +1,1 @@
+"""Questions of a released file besides mean distances."""
