@@ -12,8 +12,7 @@ from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
-from scipy.special import chndtrinc
-from scipy.stats import chi2, gamma
+import scipy
 
 from milepost._typing import FloatArray, IntArray
 from milepost.answers.released_data import ReleasedData
@@ -281,7 +280,7 @@ class Resolution:
         """Return the probability that noise gives two equal tables so large a sum of squares."""
         squares, white = float(self._squares.sum()), self._white_energy
         if white is not None:
-            return float(chi2.sf(squares / white[0], white[1]))
+            return float(scipy.special.chdtrc(white[1], squares / white[0]))
         return float((1 + np.count_nonzero(self._null_sums >= squares)) / (1 + NULL_DRAWS))
 
     @cached_property
@@ -323,7 +322,7 @@ class Resolution:
         mean = sampling + noise
         if not variance > 0:
             return float(self._squares.sum() <= mean)
-        return float(gamma.sf(float(self._squares.sum()), mean**2 / variance, scale=variance / mean))
+        return float(scipy.special.gammaincc(mean**2 / variance, float(self._squares.sum()) * mean / variance))
 
     @cached_property
     def _sampling(self) -> tuple[FloatArray, FloatArray]:
@@ -391,9 +390,9 @@ def _level_counts(levels: int, cells: int, freedom: float, merged: int) -> Seque
 
 def _noncentrality(squares: float, freedom: float, probability: float) -> float:
     """Return the noncentrality at which a sum of squares is at most `squares` with this probability; 0 if none is."""
-    if not chi2.cdf(squares, freedom) > probability:
+    if not scipy.special.chdtr(freedom, squares) > probability:
         return 0.0
-    return float(chndtrinc(squares, freedom, probability))
+    return float(scipy.special.chndtrinc(squares, freedom, probability))
 
 
 def _resolutions(left: CellShares, right: CellShares) -> list[Resolution]:

@@ -215,6 +215,8 @@ PLOT: Any = typer.Option("--plot", help="Draw it too: .png, .svg or .pdf.")
 PORT: Any = typer.Option("--port", help="The port to listen at; 0 takes a free one.")
 DATA_DIR: Any = typer.Option("--data-dir", help="The folder of keys, budgets, releases and tables.")
 ForceOption = Annotated[bool, typer.Option("--force", help="Replace a file that exists.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print the numbers as JSON.")]
+ConfidenceOption = Annotated[float, typer.Option("--confidence", help="The confidence of the interval.")]
 GroupOption = Annotated[str | None, typer.Option("--group", metavar="LABEL", help="One group of a file that has some.")]
 AtOption = Annotated[
     list[str] | None,

@@ -2,30 +2,36 @@
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 import milepost as mp
-from milepost.cli.options import PLOT, ForceOption, described, load_synopsis, split_names
+from milepost.cli.options import (
+    PLOT,
+    ConfidenceOption,
+    ForceOption,
+    JsonOption,
+    Option,
+    described,
+    load_synopsis,
+    options,
+    split_names,
+)
 from milepost.cli.terminal import check_output, console, progress
 from milepost.pipeline.difference import SUFFIX
 from milepost.reporting.plotting import style
 
-ConfidenceOption = Annotated[float, typer.Option("--confidence", help="The confidence of the interval.")]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print the numbers as JSON.")]
+GROUPS = Option(str, "Two groups to compare, separated by a comma: of one file, or one of each file.", section=None)
+COLUMNS = Option(str, "The columns of a public table.", section=None)
 
 
 def difference(
+    arguments: Annotated[dict[str, Any], options("groups", "columns", groups=GROUPS, columns=COLUMNS)],
     first: Annotated[Path, typer.Argument(metavar="FIRST", help="A file that `milepost release` wrote.")],
     second: Annotated[
         Path | None, typer.Argument(metavar="SECOND", help="Another such file, or a public table: CSV or Parquet.")
     ] = None,
-    groups: Annotated[
-        str | None,
-        typer.Option("--groups", metavar="A,B", help="Two groups to compare: of one file, or one of each file."),
-    ] = None,
-    columns: Annotated[str | None, typer.Option("--columns", help="The columns of a public table.")] = None,
     confidence: ConfidenceOption = 0.95,
     as_json: JsonOption = False,
     plot: Annotated[Path | None, described(PLOT, "Draw where the tables differ: .png, .svg or .pdf.")] = None,
@@ -33,6 +39,7 @@ def difference(
 ) -> None:
     """Print how different two tables are, from what was released of them; this costs nothing."""
     check_picture(plot, force)
+    groups, columns = arguments["groups"], arguments["columns"]
     labels = [None, None] if groups is None else split_names(groups) or []
     if len(labels) != 2:
         raise mp.MilepostError(f"--groups must name two groups, such as north,south, got {groups}")

@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 
 import milepost as mp
-from milepost.cli.commands.difference import ConfidenceOption, JsonOption, check_picture
-from milepost.cli.options import PLOT, ForceOption, described
+from milepost.cli.commands.difference import check_picture
+from milepost.cli.options import PLOT, ConfidenceOption, ForceOption, JsonOption, described
 from milepost.cli.terminal import console, progress
 from milepost.pipeline.difference import SUFFIX
 from milepost.reporting.plotting import style

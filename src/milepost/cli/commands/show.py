@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 import milepost as mp
-from milepost.cli.options import PLOT, ForceOption, GroupOption, SynopsisArgument, load_synopsis
+from milepost.cli.options import PLOT, ForceOption, GroupOption, JsonOption, SynopsisArgument, load_synopsis
 from milepost.cli.terminal import check_output, progress
 from milepost.reporting.description import facts, text_table
 from milepost.reporting.dp_registry import registry_entry
@@ -25,7 +25,7 @@ def show(
             "--registry", help="Print a draft entry for the OpenDP deployments registry: JSON, which is YAML."
         ),
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the facts as JSON.")] = False,
+    as_json: JsonOption = False,
     plot: Annotated[Path | None, PLOT] = None,
     group: GroupOption = None,
     force: ForceOption = False,
