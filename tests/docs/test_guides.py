@@ -33,6 +33,7 @@ RUN = {  # pages whose blocks are all run, and whether that takes longer than a 
     "how-to/bounds.md": True,
     "how-to/wanted-error.md": True,
     "how-to/any-metric.md": True,
+    "how-to/columns.md": True,
     "how-to/difference.md": True,
     "how-to/embeddings.md": True,
     "how-to/interactive.md": True,

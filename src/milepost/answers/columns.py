@@ -27,7 +27,7 @@ def partial_distance(
         raise MilepostError(
             f"columns= needs a space of numbers, this one is {space.kind}; explain(point) gives every column's part"
         )
-    coordinates, indices = _coordinates(synopsis, columns), _column_indices(synopsis, columns)
+    coordinates, indices = column_coordinates(synopsis, columns), column_indices(synopsis, columns)
     names = tuple(space.names[index] for index in indices)
     batch, single, template = query_points(points, space, names)
 
@@ -46,7 +46,7 @@ def partial_distance(
 
 def cdf(synopsis: ReleasedData, column: str | int, values: Any) -> Any:
     """Return the share of people at or below each value of a column; see `Synopsis.cdf`."""
-    i = _coordinate(synopsis, column)
+    i = number_coordinate(synopsis, column)
     embedding, curve = synopsis.space.embedding, _feasible_curve(synopsis, i)
     thresholds = _numbers(values, f"values of column {column!r}")
     low, high, flat = embedding.low[i], embedding.high[i], thresholds.ravel()
@@ -63,7 +63,7 @@ def cdf(synopsis: ReleasedData, column: str | int, values: Any) -> Any:
 
 def quantile(synopsis: ReleasedData, column: str | int, q: Any) -> Any:
     """Return the q-quantile of a column; see `Synopsis.quantile`."""
-    i = _coordinate(synopsis, column)
+    i = number_coordinate(synopsis, column)
     probabilities = _numbers(q, "q")
     if not ((probabilities >= 0) & (probabilities <= 1)).all():
         raise MilepostError(f"q must lie between 0 and 1, got {q!r}")
@@ -103,13 +103,13 @@ def _feasible_curve(synopsis: ReleasedData, i: int) -> PiecewiseLinear:
     return nearest_feasible(synopsis.coordinates.functions(raw=True)[i], float(synopsis.space.embedding.quantum[i]))
 
 
-def _coordinates(synopsis: ReleasedData, columns: Sequence[str | int]) -> list[int]:
+def column_coordinates(synopsis: ReleasedData, columns: Sequence[str | int]) -> list[int]:
     """Return the embedding coordinates of columns; a column without width or weight has none."""
-    indices = _column_indices(synopsis, columns)
+    indices = column_indices(synopsis, columns)
     return [i for i, column in enumerate(_embedding_columns(synopsis).tolist()) if column in indices]
 
 
-def _column_indices(synopsis: ReleasedData, columns: Sequence[str | int]) -> list[int]:
+def column_indices(synopsis: ReleasedData, columns: Sequence[str | int]) -> list[int]:
     """Return the indices in the space of columns that are given by name or by index."""
     if not isinstance(columns, Sequence) or isinstance(columns, str) or not len(columns):
         raise MilepostError(f"columns must be a list of column names, got {columns!r}")
@@ -127,12 +127,15 @@ def _column_indices(synopsis: ReleasedData, columns: Sequence[str | int]) -> lis
     return indices
 
 
-def _coordinate(synopsis: ReleasedData, column: str | int) -> int:
-    coordinates = _coordinates(synopsis, [column])
+def number_coordinate(synopsis: ReleasedData, column: str | int) -> int:
+    """Return the embedding coordinate of a column of numbers; refuse one of labels, or one without width."""
+    coordinates = column_coordinates(synopsis, [column])
     if not coordinates:
         raise MilepostError(f"column {column!r} has no width or no weight, so nothing was released about it")
     if len(coordinates) > 1:
-        raise MilepostError(f"column {column!r} has labels, which have no order; use mean_distance or explain")
+        raise MilepostError(
+            f"column {column!r} has labels, which have no order; use mean_distance, explain or share(column, label)"
+        )
     return coordinates[0]
 
 
@@ -141,7 +144,8 @@ def _embedding_columns(synopsis: ReleasedData) -> IntArray:
     _ = synopsis.coordinates
     if columns is None:
         raise MilepostError(
-            f"a release in {synopsis.space.kind} has no estimates for single columns, which this answer needs"
+            f"a release in {synopsis.space.kind} has no estimates for single columns, which this answer needs; release "
+            "in a space whose distance is a sum over columns, such as mp.L1 or mp.Gower"
         )
     return columns
 

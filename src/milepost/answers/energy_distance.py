@@ -464,8 +464,8 @@ class ComparedTables:
         """Return the mean distance of points to people of the right table, less that to people of the left one."""
         left, embedding = self.left, self.left.embedding
         heights = []
-        for i, (start, length) in enumerate(zip(left.starts.tolist(), left.lengths.tolist(), strict=True)):
-            part = slice(start, start + length)
+        for i in range(embedding.dimension):
+            part = left.cells_of(i)
             below = np.concatenate([[0.0], np.cumsum(self.right.values[part] - left.values[part])])
             heights.append(float(embedding.quantum[i]) * (1 << left.bits[i]) * (2 * below - below[-1]))
         positions = np.clip(self.space.position(self.space.read_queries(points)), 0, embedding.span)
@@ -478,7 +478,7 @@ class ComparedTables:
         several = [i for i in np.argsort(-self.parts, kind="stable").tolist() if left.lengths[i] > 1]
         for i in several[:count]:
             name = f"direction {i}" if columns is None else self.space.names[int(columns[i])]
-            part = slice(int(left.starts[i]), int(left.starts[i] + left.lengths[i]))
+            part = left.cells_of(i)
             middles = (np.arange(left.lengths[i]) + 0.5) / left.lengths[i]
             positions = embedding.low[i] + middles * (embedding.high[i] - embedding.low[i])
             result.append((name, positions, left.values[part], self.right.values[part]))

@@ -6,6 +6,7 @@ from milepost._typing import AnyArray
 from milepost._validation import did_you_mean
 from milepost.errors import MilepostError
 from milepost.mechanisms.base import ChartMechanism, CoordinateMechanism, NoisyStatistic, QueryMechanism
+from milepost.mechanisms.coordinate.curves import Curves
 from milepost.mechanisms.coordinate.hats import Hats
 from milepost.mechanisms.coordinate.slopes import Slopes
 from milepost.mechanisms.paper.tangents import Tangents
@@ -101,6 +102,12 @@ def load_statistic(
     embedded = isinstance(mechanism, CoordinateMechanism)
     public = queries if queries is not None else space.embedding if embedded else space
     return mechanism.statistic.from_file(name, public, n, parameters, tensors)
+
+
+def curve_names() -> list[str]:
+    """Return the names of the mechanisms that release curves of single coordinates, with a known law of noise."""
+    names = coordinate_names()
+    return [name for name in names if issubclass(_registered[name].statistic, Curves)]
 
 
 def coordinate_names() -> list[str]:

@@ -1,12 +1,14 @@
 """Synopsis: the public object of a release, with its queries, reports and file (the paper's offline setting)."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from milepost._typing import FloatArray
 from milepost.answers.columns import cdf, explain, partial_distance, quantile
 from milepost.answers.comparison import Comparison, compare_groups, nearest_groups
+from milepost.answers.estimate import Estimate
+from milepost.answers.expectations import expectation, mean, share, variance
 from milepost.answers.grid import Contours, Grid, make_contours, make_grid
 from milepost.answers.released_data import ReleasedData
 from milepost.answers.sites import Sites, rank_sites
@@ -297,6 +299,164 @@ class Synopsis(ReleasedData):
         True
         """
         return quantile(self, column, q)
+
+    def mean(self, column: str | int, *, confidence: float = 0.95, group: Any = None) -> Estimate:
+        """Return the mean of a column.
+
+        Parameters
+        ----------
+        column : str or int
+            The name or the index of a column of numbers. The mean of a flag is the share of people with it.
+        confidence : float, default 0.95
+            The probability that the interval holds the mean of the table.
+        group : label, optional
+            Return the mean of this group, in a release with groups.
+
+        Returns
+        -------
+        Estimate
+            The mean and its interval, within the bounds of the column. Values outside the bounds were moved to them.
+
+        Raises
+        ------
+        MilepostError
+            If the space has no such column of numbers, or if the release has no estimate for single columns.
+
+        Examples
+        --------
+        >>> import milepost as mp
+        >>> people = [[1.0], [4.0], [4.0], [9.0]] * 5000
+        >>> synopsis = mp.release(people, mp.L1({"age": (0, 10)}), epsilon=100)
+        >>> estimate = synopsis.mean("age")
+        >>> abs(estimate.value - 4.5) < 0.1, estimate.error < 0.1
+        (True, True)
+        """
+        if group is not None:
+            return self.group(group).mean(column, confidence=confidence)
+        return mean(self, column, confidence)
+
+    def variance(self, column: str | int, *, confidence: float = 0.95, group: Any = None) -> Estimate:
+        """Return the variance of a column.
+
+        Parameters
+        ----------
+        column : str or int
+            The name or the index of a column of numbers.
+        confidence : float, default 0.95
+            The probability that the interval holds the variance of the table.
+        group : label, optional
+            Return the variance of this group, in a release with groups.
+
+        Returns
+        -------
+        Estimate
+            The mean squared difference from the mean, without the bias that noise on the mean would add; and its
+            interval. The square roots of all three numbers are the standard deviation and its interval.
+
+        Raises
+        ------
+        MilepostError
+            As for `mean`.
+
+        Examples
+        --------
+        >>> import milepost as mp
+        >>> people = [[1.0], [4.0], [4.0], [9.0]] * 5000
+        >>> synopsis = mp.release(people, mp.L1({"age": (0, 10)}), epsilon=100)
+        >>> abs(synopsis.variance("age").value - 8.25) < 0.1
+        True
+        """
+        if group is not None:
+            return self.group(group).variance(column, confidence=confidence)
+        return variance(self, column, confidence)
+
+    def share(
+        self, column: str | int, low: Any, high: Any = None, *, confidence: float = 0.95, group: Any = None
+    ) -> Estimate:
+        """Return the share of people with low ≤ value ≤ high in a column, or with one label.
+
+        Parameters
+        ----------
+        column : str or int
+            The name or the index of a column.
+        low, high : float
+            The ends of the values, both included; ``-math.inf`` and ``math.inf`` for no limit. For a column of labels,
+            `low` is the label, and there is no `high`.
+        confidence : float, default 0.95
+            The probability that the interval holds the share of the table.
+        group : label, optional
+            Return the share of this group, in a release with groups.
+
+        Returns
+        -------
+        Estimate
+            The share and its interval, between 0 and 1. In a column with a step it has noise only. In any other column
+            the release does not tell values apart that are closer than its cells: the interval is as wide as the share
+            of people near `low` and `high` needs.
+
+        Raises
+        ------
+        MilepostError
+            If `low` is above `high`, if the column has no such label, or as for `mean`.
+
+        Examples
+        --------
+        >>> import milepost as mp
+        >>> people = [[30.0, "a"], [40.0, "b"], [40.0, "b"], [90.0, "b"]] * 5000
+        >>> space = mp.Gower({"age": mp.number(0, 100, step=1), "plan": mp.category(["a", "b"])})
+        >>> synopsis = mp.release(people, space, epsilon=100)
+        >>> abs(synopsis.share("age", 18, 65).value - 0.75) < 0.1
+        True
+        >>> abs(synopsis.share("plan", "a").value - 0.25) < 0.1
+        True
+        """
+        if group is not None:
+            return self.group(group).share(column, low, high, confidence=confidence)
+        return share(self, column, low, high, confidence)
+
+    def expectation(
+        self,
+        functions: Mapping[str | int, Callable[[FloatArray], Any]],
+        *,
+        confidence: float = 0.95,
+        group: Any = None,
+    ) -> Estimate:
+        """Return the mean over people of a sum of functions, each of one column.
+
+        Parameters
+        ----------
+        functions : dict from str or int to callable
+            The function of each column, by its name or index; a column without one adds nothing. A function takes an
+            array of values and returns as many finite numbers.
+        confidence : float, default 0.95
+            The probability that the interval holds the mean of the table.
+        group : label, optional
+            Return the mean of this group, in a release with groups.
+
+        Returns
+        -------
+        Estimate
+            The mean and its interval, which includes what functions do between the borders of cells. Functions are
+            evaluated at 16 points of each cell, or at all steps of a column with a step: the interval does not include
+            what they do only between these points.
+
+        Raises
+        ------
+        MilepostError
+            If a function raises an error or does not return as many finite numbers, or as for `mean`.
+
+        Examples
+        --------
+        >>> import milepost as mp
+        >>> people = [[20.0, 3.0], [60.0, 5.0]] * 5000
+        >>> synopsis = mp.release(people, mp.L1({"age": (0, 100), "visits": (0, 10)}), epsilon=100)
+        >>> fee = synopsis.expectation({"age": lambda age: 2.0 * (age < 30), "visits": lambda visits: 5 * visits})
+        >>> abs(fee.value - 21) < 1
+        True
+        """
+        if group is not None:
+            return self.group(group).expectation(functions, confidence=confidence)
+        return expectation(self, functions, confidence)
 
     def explain(self, point: Any) -> dict[str, float]:
         """Return the part of one point's mean distance that each column contributes.

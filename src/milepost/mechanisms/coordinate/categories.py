@@ -75,6 +75,10 @@ class CategoryNoise:
         """Return 0: labels are not interpolated."""
         return 0.0
 
+    def share_moments(self, weights: FloatArray) -> tuple[float, float]:
+        """Return the moments of a label's share, times the weight of its only cell."""
+        return float(weights @ weights) * self.share**2 * (1 - 1 / self.labels), self.excess
+
     def extremes(self, generator: np.random.Generator, draws: int) -> FloatArray:
         """Return simulated maxima and minima over the labels."""
         if not self.first:

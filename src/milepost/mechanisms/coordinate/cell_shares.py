@@ -92,6 +92,10 @@ class CellShares:
         """Whether the shares are those of a public table."""
         return not self.variances
 
+    def cells_of(self, i: int) -> slice:
+        """Return the cells of coordinate i."""
+        return slice(int(self.starts[i]), int(self.starts[i] + self.lengths[i]))
+
     def first(self, embedding: Embedding) -> "CellShares":
         """Return the shares of the first coordinates, in an embedding that has only these."""
         count = embedding.dimension

@@ -76,6 +76,9 @@ class CurveNoise(Protocol):
     def mass(self, failure: float) -> float:
         """Return the margin by which a cell's mass exceeds its estimate with this probability."""
 
+    def share_moments(self, weights: FloatArray) -> tuple[float, float]:
+        """Return variance and excess kurtosis of the noise of Σ weightⱼ·shareⱼ, over the cells' shares."""
+
     def extremes(self, generator: np.random.Generator, draws: int) -> FloatArray:
         """Return simulated maximum and minimum noise over the interval: float64[draws, 2]."""
 
@@ -474,12 +477,17 @@ def grouped_rotations(embedding: Embedding) -> list[IntArray] | None:
 
 def spread(variances: FloatArray, kurtoses: FloatArray, failure: float) -> FloatArray:
     """Return the noise part of half-widths, from variances and excess kurtoses of coordinates, float64[k, D] each."""
+    return sum_quantile(variances, kurtoses, failure * (1 - MASS_SHARE))
+
+
+def sum_quantile(variances: FloatArray, kurtoses: FloatArray, failure: float) -> FloatArray:
+    """Return what |sum of independent noises| exceeds with this probability, from their laws float64[k, D] each."""
     variance = variances.sum(axis=1)
     kurtosis = np.zeros(len(variance))
     if kurtoses.any():
         shares = np.divide(variances, variance[:, None], out=np.zeros_like(variances), where=variances > 0)
         kurtosis = (kurtoses * shares**2).sum(axis=1)
-    return np.asarray(mixture_quantile(kurtosis, failure * (1 - MASS_SHARE)) * np.sqrt(variance))
+    return np.asarray(mixture_quantile(kurtosis, failure) * np.sqrt(variance))
 
 
 def max_moments(noises: Sequence[CurveNoise]) -> tuple[FloatArray, FloatArray]:

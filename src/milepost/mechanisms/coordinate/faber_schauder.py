@@ -48,6 +48,19 @@ def synthesise(coefficients: IntArray, total: int, quanta: int = QUANTA) -> Floa
     return _refine(noisy, total * quanta - noisy[..., 0])
 
 
+def transpose(weights: FloatArray) -> FloatArray:
+    """Return the weight of each coefficient, float64[m], in Σ weight·V over the borders, float64[m + 1]."""
+    result, weights = np.empty(len(weights) - 1), weights.copy()
+    for part in reversed(parts(_levels(len(result)))[1:]):
+        step = len(result) // part.start
+        middle = weights[step // 2 :: step]
+        result[part] = middle
+        weights[:-step:step] += middle / 2
+        weights[step::step] += middle / 2
+    result[0] = weights[0] - weights[-1]
+    return result
+
+
 def loss(scales: FloatArray) -> float:
     """Return the largest Σ|change of a coefficient|/scale from replacing one record, over all pairs of positions.
 

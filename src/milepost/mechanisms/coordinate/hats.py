@@ -232,6 +232,21 @@ class HatNoise:
         quantile = max(normal_quantile(2 * failure), laplace_quantile(2 * failure))  # the law lies between both
         return quantile * deviation / (2 * (self.n << self.bits))
 
+    def share_moments(self, weights: FloatArray) -> tuple[float, float]:
+        """Return the moments of a sum of differences of V, each of which is a sum of Laplace draws."""
+        levels = QUANTUM_BITS - self.bits
+        differences = np.zeros((1 << levels) + 2)  # with a cell before the first and one after the last
+        differences[1 : len(weights) + 1] = weights / (2 * (self.n << self.bits))
+        draws = faber_schauder.transpose(-np.diff(differences)) * np.repeat(
+            self._noise_scales, faber_schauder.sizes(levels)
+        )
+        largest = float(np.abs(draws).max())
+        if not largest:
+            return 0.0, 0.0
+        squares = (draws / largest) ** 2
+        total = float(squares.sum())
+        return 2 * total * largest**2, 3 * float(squares @ squares) / total**2
+
     def extremes(self, generator: np.random.Generator, draws: int) -> FloatArray:
         """Return maxima and minima of paths."""
         return self.unit * QUANTA / self.epsilon * hat_extremes(QUANTUM_BITS - self.bits, generator, draws)

@@ -372,6 +372,10 @@ class WalkNoise:
         """Return the margin of a mass, which is the difference of two counts."""
         return normal_quantile(2 * failure) * math.sqrt(2) * self.count_share
 
+    def share_moments(self, weights: FloatArray) -> tuple[float, float]:
+        """Return the moments of a sum of independent counts."""
+        return self.count_share**2 * float(weights @ weights), 0.0
+
     def extremes(self, generator: np.random.Generator, draws: int) -> FloatArray:
         """Return maxima and minima of walks."""
         return self.deviation * walk_extremes(self.steps, generator, draws)
@@ -539,6 +543,10 @@ class AnchoredNoise:
     def mass(self, failure: float) -> float:
         """Return the margin of a mass, which is the difference of two counts."""
         return normal_quantile(2 * failure) * math.sqrt(2) * self.count_share
+
+    def share_moments(self, weights: FloatArray) -> tuple[float, float]:
+        """Return the moments of a sum of independent counts."""
+        return self.count_share**2 * float(weights @ weights), 0.0
 
     def extremes(self, generator: np.random.Generator, draws: int) -> FloatArray:
         """Return maxima and minima of the noise along the coordinate."""
