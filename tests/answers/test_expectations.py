@@ -237,7 +237,7 @@ class TestRefusals:
 
     def test_confidences(self, synopsis: mp.Synopsis) -> None:
         for confidence in (0, 1, -0.5, math.nan, "95"):
-            questions: list[Callable[[float], mp.Estimate]] = [
+            questions: list[Callable[[Any], mp.Estimate]] = [
                 lambda c: synopsis.mean("age", confidence=c),
                 lambda c: synopsis.variance("age", confidence=c),
                 lambda c: synopsis.share("age", 1, 2, confidence=c),
