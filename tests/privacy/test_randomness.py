@@ -18,6 +18,7 @@ SEEDED = {  # NumPy's generators, each with a public seed
     "mechanisms/coordinate/slopes.py": "the same",
     "mechanisms/coordinate/categories.py": "the same",
     "mechanisms/coordinate/faber_schauder.py": "the same",
+    "answers/energy_distance.py": "p-values of noise of a known law",
     "spaces/geographic.py": "public pairs, to measure distortion",
     "spaces/lp.py": "public points, to measure mean distances to the anchor",
     "spaces/angular.py": "the same",
