@@ -41,6 +41,7 @@ nitpick_ignore_regex = [
     # What the library passes on, and users do not touch.
     (r"py:.*", r"milepost\.(auditing\.case|privacy\.protected_change|spaces\.columns)\..*"),
     (r"py:.*", r"milepost\.ingest\.(dataframes|progress)\..*"),
+    (r"py:.*", r"milepost\.answers\.energy_distance\.ComparedTables"),
     (
         r"py:.*",
         r"milepost\.spaces\.(registry\.S|fields\.ValueType|queries\.Queries|embeddings\.(embedding\.Block|anchor\.Anchor))",
