@@ -16,7 +16,7 @@ import scipy
 
 from milepost._typing import FloatArray, IntArray
 from milepost.answers.released_data import ReleasedData
-from milepost.mechanisms.coordinate.cell_shares import CellShares, merge_starts
+from milepost.mechanisms.coordinate.cell_shares import CellShares, coarse_variances, merge_starts
 from milepost.mechanisms.coordinate.curves import bend, grouped_rotations
 from milepost.mechanisms.coordinate.piecewise_linear import UniformPiecewiseLinear
 from milepost.mechanisms.noise_quantiles import normal_quantile, student_quantile
@@ -29,8 +29,9 @@ MIN_CELLS = 4  # of a coordinate, at the coarsest resolution
 FEW_CELLS = 4  # in which most people are: coarser cells may hide how two such tables differ
 SPREAD_LOSS = 1.5  # how much fewer cells people may be in than with the finest ones, where these are few, too
 VISIBLE, LAPLACE_VISIBLE = 2.0, 3.0  # standard deviations, beyond which finer cells show what coarser ones hide
-HIDDEN_CONFIDENCE = 1.645  # standard deviations of what finer cells may show, for the interval
-HIDDEN_SUM = STEP / (STEP - 1)  # what all finer resolutions add ÷ what the next one adds, where shares jump in a cell
+HIDDEN_CONFIDENCE = 1.645  # standard deviations of the noise on what finer cells show, and on the masses of cells
+HIDDEN_SUM = STEP / (STEP - 1)  # what all finer resolutions add ÷ what the next one adds, where shares jump in cells
+PHASES = math.sqrt(math.log(40) / 2)  # Hoeffding's bound at 2.5 %, for where in their cells people are
 SMOOTH_SUM = 1 / (STEP**2 - 1)  # what cells hide ÷ what the last refinement has added, where shares are smooth
 EXACT_CELLS = 500  # up to which the noncentral law of a sum of squares is inverted, not approximated
 NULL_DRAWS = 10_000  # simulated sums of squares of noise; seeded, from public numbers only
@@ -65,18 +66,20 @@ def energy_distance(left: CellShares, right: CellShares, confidence: float) -> E
     resolutions = _resolutions(left, right)
     chosen = _choose(resolutions)
     resolution = resolutions[chosen]
-    value = resolution.value
-    low, high = resolution.interval(1 - confidence)
+    value, failure = resolution.value, 1 - confidence
     if chosen == 0 and len(resolutions) > 1:  # cells as fine as there are hide what smooth shares do inside of them
         value += SMOOTH_SUM * max(resolution.value - resolutions[1].value, 0) * resolution.hides
-    high += _hidden(resolutions, chosen)
+    # no resolution sees more than the distance: the chosen one limits it from below, wherever noise made the choice
+    low, _ = resolution.interval(failure / len(resolutions))
+    upper = _choose_upper(resolutions, value, failure)
+    high = resolutions[upper].interval(failure)[1] + _hidden(resolutions, upper)
     largest = 2 * left.embedding.sensitivity_bound
     tests = [(level.p_tables(), level.p_population()) for level in resolutions]
     p_tables, p_population = (min(1.0, len(tests) * min(column)) for column in zip(*tests, strict=True))
     return EnergyDistance(
         min(max(value, 0.0), largest),
-        min(max(low, 0.0), largest),
-        min(max(high, 0.0), largest),
+        min(max(min(low, value), 0.0), largest),
+        min(max(high, value, 0.0), largest),
         confidence,
         p_tables,
         p_population,
@@ -186,12 +189,10 @@ class Resolution:
         """The energy distance that the cells see."""
         return float(self.parts.sum())
 
-    @cached_property
+    @property
     def hides(self) -> bool:
-        """Whether records may be anywhere in a cell, so that cells hide a part of the distance."""
-        return bool(self.merged.max() > 1) or any(
-            bend(self.embedding, i, bits) > 0 for i, bits in enumerate(self.left.bits)
-        )
+        """Whether cells hide a part of the distance."""
+        return bool(self._hiding.any())
 
     @cached_property
     def null_variance(self) -> float:
@@ -222,6 +223,60 @@ class Resolution:
             own = np.concatenate([[0.0], sums[self._starts[i] : self._starts[i] + self.cells[i]], [1.0]])
             masses.append(float((np.diff(own) ** 2).sum()) - 2 * float(self.cells[i]) * float(variances[i]))
         return float(np.mean(masses)) if masses else 0.0
+
+    @cached_property
+    def cell_limits(self) -> tuple[float, float]:
+        """Upper limits of what cells hide of the distance: Σb and √Σb², with b what one cell of a coordinate may hide.
+
+        In a cell with the shares p and p′ of people, the difference of the cdfs varies by at most max(p, p′), so that
+        its variance is at most a quarter of the square of that. The shares of a cell are at most the rise of the cdf
+        from the mean over the cell before to the mean over the cell after.
+        """
+        weights = np.where(self._hiding, self._area * self.merged / 4, 0.0)
+        left, right = (self._rises(side.values) for side in (self.left, self.right))
+        # max(p, p′) is at most the mean of both, and half of their difference: so are the norms
+        both, apart = (
+            self._weighted_norms((left + right) / 2, weights, 1 / 4),
+            self._weighted_norms(left - right, weights, 1.0),
+        )
+        total, root = ((own + other / 2) ** 2 for own, other in zip(both, apart, strict=True))
+        return total, min(root, total)
+
+    @cached_property
+    def _hiding(self) -> FloatArray:
+        """Whether records may be anywhere in the cells of each coordinate."""
+        own = [bend(self.embedding, i, bits) > 0 for i, bits in enumerate(self.left.bits)]
+        return np.asarray((self.merged > 1) | np.array(own))
+
+    def _rises(self, values: FloatArray) -> FloatArray:
+        """Return how much shares rise from the cell before to the cell after each cell."""
+        means = np.add.reduceat(values, self._firsts) / self._sizes
+        before, after = np.roll(means, 1), np.roll(means, -1)
+        before[self._starts] = 0
+        after[self._starts + self.cells - 1] = 1
+        return np.asarray(after - before)
+
+    def _weighted_norms(self, rises: FloatArray, weights: FloatArray, share: float) -> tuple[float, float]:
+        """Return upper limits of √Σ weight·rise² and of ∜Σ (weight·rise²)², without what noise adds.
+
+        share: the variance of the rises' noise, relative to the sum of both tables' variances.
+        """
+        noise = np.zeros(len(weights))
+        for side in (self.left, self.right):
+            if not side.exact:
+                pairs = zip(side.variances, self.merged.tolist(), strict=True)
+                noise += share * np.array([rise_variance(coarse_variances(own, merged)) for own, merged in pairs])
+        squares, fourths = (self._by_coordinate(rises**power) for power in (2, 4))
+        # Hermite polynomials have no bias; rises that are two cells apart have a quarter of their squares' variance in
+        # common, and less of their fourth powers'
+        second, fourth = squares - noise * self.cells, fourths - 6 * noise * squares + 3 * noise**2 * self.cells
+        second_spread = 3 * self.cells * noise**2 + 6 * noise * np.maximum(second, 0)
+        fourth_spread = 27 * self.cells * noise**4
+        limits = [
+            float(own @ value) + HIDDEN_CONFIDENCE * math.sqrt(float(own**2 @ spread))
+            for own, value, spread in ((weights, second, second_spread), (weights**2, fourth, fourth_spread))
+        ]
+        return max(limits[0], 0.0) ** (1 / 2), max(limits[1], 0.0) ** (1 / 4)
 
     @cached_property
     def _largest_energy(self) -> float:
@@ -371,6 +426,17 @@ def _pooled_variances(left: CellShares, right: CellShares, sizes: FloatArray) ->
     return result
 
 
+def rise_variance(variances: FloatArray) -> float:
+    """Return the mean variance of the difference of two cells that have one between them."""
+    if len(variances) == 1:
+        return 2 * float(variances[0])
+    # Haar functions of s cells: two such pairs lie across their middle, and two across each of their ends
+    finest_first = variances[:0:-1]
+    shares = 12 / 4.0 ** np.arange(1, len(variances))
+    shares[0] = 1.0
+    return float(shares @ finest_first)
+
+
 def _mean_variance(variances: FloatArray) -> float:
     """Return the mean variance of a cell's noise, from that of Haar coefficients."""
     if len(variances) == 1:
@@ -429,15 +495,28 @@ def _added(finer: Resolution, coarser: Resolution) -> tuple[float, float, float]
     return added, added - (LAPLACE_VISIBLE if finer._laplace else VISIBLE) * deviation, deviation
 
 
-def _hidden(resolutions: Sequence[Resolution], chosen: int) -> float:
-    """Return an upper limit of what cells of the chosen resolution hide; details shrink with the width of cells."""
-    if len(resolutions) == 1 or not resolutions[chosen].hides:
-        return 0.0
-    if chosen == 0:
-        added, _, deviation = _added(resolutions[0], resolutions[1])
-        return max(added + HIDDEN_CONFIDENCE * deviation, 0.0) * (HIDDEN_SUM - 1) * resolutions[0].hides
-    added, _, deviation = _added(resolutions[chosen - 1], resolutions[chosen])
-    return HIDDEN_SUM * max(added + HIDDEN_CONFIDENCE * deviation, 0.0)
+def _choose_upper(resolutions: Sequence[Resolution], distance: float, failure: float) -> int:
+    """Return the resolution that limits the distance from above best; what it shows has no part in the choice."""
+
+    def room(index: int) -> float:
+        return normal_quantile(failure) * resolutions[index].deviation(distance) + _hidden(resolutions, index, False)
+
+    return min(range(len(resolutions)), key=room)
+
+
+def _hidden(resolutions: Sequence[Resolution], index: int, shown: bool = True) -> float:
+    """Return an upper limit of what the cells of a resolution hide.
+
+    That is never more than `cell_limits`. Where shares jump at random places of many cells, all finer resolutions add a
+    third of what the next one adds. shown: whether to count what that is, and not only its noise.
+    """
+    total, root = resolutions[index].cell_limits
+    if len(resolutions) == 1:
+        return total
+    finer = max(index - 1, 0)
+    added, _, deviation = _added(resolutions[finer], resolutions[finer + 1])
+    factor = HIDDEN_SUM if index else HIDDEN_SUM - 1
+    return min(total, factor * max(shown * added + HIDDEN_CONFIDENCE * deviation, 0.0) + PHASES * root)
 
 
 @dataclass(frozen=True, eq=False)
