@@ -61,8 +61,8 @@ class Case:
 CASES = [
     Case("L1, 16 columns", lambda _: mp.L1([(0, 1)] * 16), 16, 20),
     Case("L2, plane", lambda _: mp.L2([(0, 1)] * 2), 2, 20),
-    Case("L2, 64 columns", lambda state: mp.L2([(0, 1)] * 64, directions=512, random_state=state), 64, 20),
-    Case("Angular, 384 columns", lambda state: mp.Angular(384, directions=1536, random_state=state), 384, 8),
+    Case("L2, 64 columns", lambda state: mp.L2([(0, 1)] * 64, directions=256, random_state=state), 64, 20),
+    Case("Angular, 384 columns", lambda state: mp.Angular(384, directions=768, random_state=state), 384, 8),
 ]
 
 
