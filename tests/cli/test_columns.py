@@ -163,6 +163,7 @@ def test_pictures_show_what_differs(folder: Path) -> None:
     for curve in curves:
         assert len(curve.positions) == len(curve.left) == len(curve.right) <= MAX_POINTS
         assert np.diff(curve.positions).min() > 0
+        assert all(np.diff(shares).min() >= 0 for shares in (curve.left, curve.right))
 
 
 def test_labels_of_other_columns_are_refused(folder: Path) -> None:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 
 from milepost._typing import FloatArray
 from milepost.answers.energy_distance import ComparedTables
@@ -27,9 +28,14 @@ def cumulative_shares(tables: ComparedTables, count: int) -> list[CumulativeShar
     if isinstance(parts, dict) and max(parts, key=lambda name: parts[name]) not in {name for name, *_ in curves}:
         return []
     return [
-        CumulativeShares(name, _merge(positions), np.clip(_merge(left), 0, 1), np.clip(_merge(right), 0, 1))
+        CumulativeShares(name, _merge(positions), _possible(_merge(left)), _possible(_merge(right)))
         for name, positions, left, right in curves
     ]
+
+
+def _possible(shares: FloatArray) -> FloatArray:
+    """Return the nearest shares that a table could have: they never fall, and are between 0 and 1."""
+    return np.asarray(np.clip(scipy.optimize.isotonic_regression(shares).x, 0, 1))
 
 
 def _merge(values: FloatArray) -> FloatArray:
