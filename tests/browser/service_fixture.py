@@ -125,7 +125,7 @@ def later_releases(region: mp.GreatCircle, mixed: mp.Gower) -> dict[str, tuple[s
     return {
         "harbours": ("Homes by the sea, later", mp.release(moved, region, epsilon=1, delta=1e-6)),
         **{
-            f"ages-{year}": (f"Ages of patients, {year}", mp.release(table, mp.L1({"age": (18, 90)}), epsilon=1))
+            f"ages-{year}": (f"Clinic in {year}", mp.release(table, mp.L1({"age": (18, 90)}), epsilon=1))
             for year, table in years
         },
         "patients-later": ("Patients, a year later", mp.release(patients, mixed, epsilon=1, delta=1e-6)),

@@ -42,14 +42,14 @@ def test_columns_of_numbers_and_labels(open_page: OpenPage, service: ServiceFixt
     assert read_estimate(page.locator("[data-column=age] .mean")) == of(estimates[0])
     assert page.locator("[data-column=plan] .bars li").count() == 4
     assert page.locator("[data-column=smokes] .bar-value").inner_text().endswith(" %")
-    page.get_by_label("Column", exact=True).select_option("age")
+    page.locator(".share-form [name=column]").select_option("age")
     page.get_by_label("From", exact=True).fill("30")
     page.get_by_label("To", exact=True).fill("50")
     page.get_by_role("button", name="Show the share").click()
     body = {"shares": [{"column": "age", "low": 30, "high": 50}]}
     share = service.send("anna", "POST", "/v1/releases/patients/columns", body)["estimates"][0]
     assert read_estimate(page.locator(".answer-share"), 100) == of(share)
-    page.get_by_label("Column", exact=True).select_option("plan")
+    page.locator(".share-form [name=column]").select_option("plan")
     page.get_by_label("With the value").select_option("plus")
     page.get_by_role("button", name="Show the share").press("Enter")
     page.locator(".share-answers li").nth(1).wait_for()
@@ -91,7 +91,7 @@ def test_a_map_is_compared_with_a_later_one(open_page: OpenPage, service: Servic
 def test_curves_bars_and_other_spaces(open_page: OpenPage, service: ServiceFixture) -> None:
     """Columns of numbers have curves, labels have bars, and a release of another space is refused with what differs."""
     page = open_page(expect=("status of 422",)).go_to("anna", "release=ages").page
-    compare(page, "Ages of patients, 2027")
+    compare(page, "Clinic in 2027")
     assert read_estimate(page.locator(".answer-difference")) == of(
         service.send("anna", "POST", "/v1/releases/ages/difference", {"other": "ages-2027"})
     )
@@ -121,7 +121,7 @@ def test_drift_in_an_order_that_is_chosen(open_page: OpenPage, service: ServiceF
     page.get_by_role("link", name="Drift").click()
     page.get_by_role("heading", name="Drift").wait_for()
     page.get_by_label("Space").select_option("l1: age")
-    page.get_by_label("Move Ages of patients, 2027 up").press("Enter")
+    page.get_by_label("Move Clinic in 2027 up").press("Enter")
     page.get_by_role("button", name="Compare in this order").click()
     expected = service.send("anna", "POST", "/v1/drift", {"releases": ["ages", "ages-2027", "ages-2026"]})
     cells = page.locator(".drift-table td")
@@ -129,15 +129,15 @@ def test_drift_in_an_order_that_is_chosen(open_page: OpenPage, service: ServiceF
     differences = [expected[series][row] for row in range(2) for series in ("to_first", "to_previous")]
     assert [read_estimate(cell) for cell in cells.all()] == [of(difference) for difference in differences]
     assert page.locator(".drift .chart circle").count() == 4
-    page.get_by_role("checkbox", name="Ages of patients, 2026").press("Space")
+    page.get_by_role("checkbox", name="Clinic in 2026").press("Space")
     page.get_by_role("button", name="Compare in this order").click()
-    page.wait_for_function("document.querySelectorAll('.drift-table td').length === 2")
+    page.wait_for_function("() => document.querySelectorAll('.drift-table td').length === 2")
 
 
 SCREENS = {"desktop-light": (1360, 900, False), "phone-dark": (NARROW, 780, True)}
 COMPARED = {
     "fjords": "Homes by the sea, later",
-    "ages": "Ages of patients, 2027",
+    "ages": "Clinic in 2027",
     "patients": "Patients, a year later",
     "streets": "this release",
 }

@@ -96,7 +96,7 @@ export function chartAxes(x, y, margin, nameX, nameY) {
   const [width, height] = [x.range()[1], y.range()[0]];
   const group = shape("g", { class: "axes", "aria-hidden": "true" });
   const text = x.tickText ?? ((tick) => tick.toLocaleString("en"));
-  const places = x.tickText ? x.domain() : x.ticks(Math.max(2, Math.floor(width / 80)));
+  const places = x.tickText ? x.domain() : x.ticks(Math.max(2, Math.floor(width / 64)));
   const longest = Math.max(...places.map((tick) => text(tick).length)) * CHARACTER + 10;
   const interval = x.tickText ? Math.ceil((places.length * Math.min(longest, 100)) / width) : 1;
   const room = Math.floor(((width / places.length) * interval - 10) / CHARACTER);

@@ -38,7 +38,6 @@ function driftTable({ labels, to_first: toFirst, to_previous: toPrevious, distan
     element(
       "table",
       {},
-      element("caption", {}, "Energy distances with 95 % intervals. p tables: how often noise alone makes equal tables look so different; p population: how often noise and sampling do that."),
       element("thead", {}, element("tr", {}, ...head.map((text, index) => element("th", { scope: "col", class: index ? "number" : null }, text)))),
       element("tbody", {}, ...rows),
     ),
@@ -139,7 +138,12 @@ export function driftView({ releases, service }) {
         labels: chosen.map(({ id, title }) => title || id),
         ...(labels.length ? { group: labels[group.selectedIndex] } : {}),
       });
-      const hint = element("p", { class: "hint" }, `The first release is ${drift.labels[0]}.`);
+      const hint = element(
+        "p",
+        { class: "hint" },
+        `Energy distances with 95 % intervals; the first release is ${drift.labels[0]}. p tables: the probability that noise ` +
+          "alone makes equal tables look so different. p population: that noise and sampling do that, at most.",
+      );
       result.replaceChildren(card("Differences", hint, driftChart(drift), driftTable(drift)));
       say("The differences are there.");
     } catch (thrown) {
