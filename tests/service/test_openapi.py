@@ -51,7 +51,7 @@ VALUES: dict[str, dict[str, list[Any]]] = {  # that fit something here, by schem
         "shares": [[], [{"column": "age", "low": 18}], [{"column": "side", "label": "west"}]],
         "group": [None, "west"],
     },
-    "DifferenceRequest": {"other": [*SPACES], "group": [None, "west"], "other_group": [None, "east"]},
+    "DifferenceRequest": {"other": ["ages"], "group": [None], "other_group": [None]},
     "DriftRequest": {"releases": [[name] * 3 for name in SPACES], "labels": [None], "group": [None, "west"]},
     "GridRequest": {"group": [None, "west"], "steps": [2, 10, 256]},
     "QuestionRequest": {"point": POINTS},
