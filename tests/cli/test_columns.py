@@ -21,13 +21,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("made")
     people = np.random.default_rng(3).normal((40, 10), (12, 4), (4_000, 2))
     rows = [(age, ("basic", "plus")[k % 2], k % 4 == 0) for k, age in enumerate(people[:, 0].clip(0, 100))]
-    groups = {"groups": ["north", "south"] * 2_000, "labels": ["north", "south"]}
+    sides = ["north", "south"]
     releases = {
         "homes": mp.release(people, SPACE, epsilon=50, delta=1e-6),
         "later": mp.release(people + 5, SPACE, epsilon=50, delta=1e-6),
         "patients": mp.release(rows, MIXED, epsilon=50, delta=1e-6),
         "fewer": mp.release([(age, "plus", False) for age, *_ in rows], MIXED, epsilon=50, delta=1e-6),
-        "districts": mp.release(people, SPACE, epsilon=50, delta=1e-6, **groups),
+        "districts": mp.release(people, SPACE, epsilon=50, delta=1e-6, groups=sides * 2_000, labels=sides),
         "words": mp.release(["ab", "ba"] * 50, mp.Hamming(["ab"] * 2), epsilon=50, delta=1e-6),
         "plane": mp.release(people, mp.L2([(0, 100), (0, 40)], directions=16), epsilon=50, delta=1e-6),
         "given": mp.release(people, SPACE, epsilon=5, queries=[[40, 10], [50, 12]], mechanism="laplace"),
