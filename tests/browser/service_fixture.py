@@ -105,6 +105,30 @@ def releases() -> dict[str, tuple[str, mp.Synopsis]]:
             mp.release(answers, mp.AnyMetric(mp.edit_distance, diameter=8, queries=spellings), epsilon=1),
         ),
         "vectors": ("Embeddings of notes", mp.release(vectors, mp.Angular(WIDTH), epsilon=2, delta=1e-6)),
+    } | later_releases(region, mixed)
+
+
+def later_releases(region: mp.GreatCircle, mixed: mp.Gower) -> dict[str, tuple[str, mp.Synopsis]]:
+    """Return releases to compare with others: of the same spaces, at a later time."""
+    rng = np.random.default_rng(8)
+    count = 20_000
+    ages = [rng.normal(mean, 12, (count, 1)) for mean in (50, 54)]
+    patients = pd.DataFrame(
+        {
+            "age": rng.integers(18, 91, count),
+            "plan": rng.choice(["basic", "none"], count),
+            "smokes": rng.random(count) < 0.2,
+        }
+    )
+    moved = towns(count, seed=6) + np.array([0.2, 0])
+    years = zip(("2026", "2027"), ages, strict=True)
+    return {
+        "harbours": ("Homes by the sea, later", mp.release(moved, region, epsilon=1, delta=1e-6)),
+        **{
+            f"ages-{year}": (f"Clinic in {year}", mp.release(table, mp.L1({"age": (18, 90)}), epsilon=1))
+            for year, table in years
+        },
+        "patients-later": ("Patients, a year later", mp.release(patients, mixed, epsilon=1, delta=1e-6)),
     }
 
 

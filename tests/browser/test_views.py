@@ -61,14 +61,15 @@ def test_a_form(open_page: OpenPage, service: ServiceFixture) -> None:
     """Numbers, a choice and a flag; the answers stay in a small table."""
     tab = open_page().go_to("anna", "release=patients")
     page = tab.page
-    page.get_by_label("age").fill("70")
-    page.get_by_label("plan").select_option("plus")
-    page.get_by_label("smokes").check()
+    form = page.locator(".point-form")
+    form.get_by_label("age").fill("70")
+    form.get_by_label("plan").select_option("plus")
+    form.get_by_label("smokes").check()
     page.get_by_role("button", name="Ask").click()
     point, *numbers = tab.read_answer()
     assert point == [70, "plus", True]
     assert tuple(numbers) == service.distance("patients", point)
-    page.get_by_label("age").fill("20")
+    form.get_by_label("age").fill("20")
     page.get_by_role("button", name="Ask").click()
     page.locator(".answers tbody tr").nth(1).wait_for()
     assert page.locator(".answers tbody td").first.inner_text() == "20, plus, yes"

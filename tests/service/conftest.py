@@ -27,7 +27,7 @@ PLANE = {"space": "l2", "bounds": {"x": [0, 10], "y": [0, 10]}, "directions": 16
 SPACES: dict[str, dict[str, Any]] = {
     "city": {"space": CITY, "columns": ["lat", "lon"]},
     "ages": {"space": {"space": "l1", "bounds": {"age": [0, 100]}}},
-    "sides": {"space": PLANE, "groups": "side", "labels": ["west", "east"]},
+    "sides": {"space": {"space": "l1", "bounds": PLANE["bounds"]}, "groups": "side", "labels": ["west", "east"]},
     "given": {"space": PLANE, "queries": [[1, 2], [5, 5]], "mechanism": "gaussian"},
     "mixed": {
         "space": {"space": "gower", "columns": {"age": {"number": [0, 100]}, "side": {"category": ["west", "east"]}}}

@@ -35,6 +35,9 @@ BOTH = (
     "POST /v1/releases/{release}/nearest",
     "POST /v1/releases/{release}/center",
     "POST /v1/releases/{release}/grid",
+    "POST /v1/releases/{release}/columns",
+    "POST /v1/releases/{release}/difference",
+    "POST /v1/drift",
     "GET /v1/datasets",
     "GET /v1/sessions",
 )
@@ -47,6 +50,13 @@ BODIES: dict[str, Any] = {
     "POST /v1/releases/{release}/nearest": {"points": [[1, 2]]},
     "POST /v1/releases/{release}/center": {"group": "east"},
     "POST /v1/releases/{release}/grid": {"steps": 4, "group": "east"},
+    "POST /v1/releases/{release}/columns": {
+        "columns": ["x"],
+        "shares": [{"column": "y", "low": 2, "high": 5.5}],
+        "group": "east",
+    },
+    "POST /v1/releases/{release}/difference": {"other": "sides", "group": "west", "other_group": "east"},
+    "POST /v1/drift": {"releases": ["sides", "sides"], "labels": ["old", "new"], "group": "east"},
     "POST /v1/sessions/{session}/ask": {"point": [1, 2]},
 }
 

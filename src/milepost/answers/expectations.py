@@ -110,11 +110,9 @@ def variance(synopsis: ReleasedData, column: str | int, confidence: float) -> Es
 
 def share(synopsis: ReleasedData, column: str | int, low: Any, high: Any, confidence: float) -> Estimate:
     """Return the share of people between two values of a column, or with a label; see `Synopsis.share`."""
-    coordinates, failure = column_coordinates(synopsis, [column]), _failure(confidence)
+    coordinates = column_coordinates(synopsis, [column])
     if len(coordinates) > 1:
-        i = _label_coordinate(synopsis, column, low, high)
-        result = noisy_mean(_curves(synopsis), {i: np.array([0.0, 1.0])}, failure)
-        return _estimate(result.value, result.low, result.high, confidence, 0.0, 1.0)
+        return label_share(synopsis, _label_coordinate(synopsis, column, low, high), confidence)
     cells = _cells(synopsis, column)
     first, last = (_threshold(name, value, column) for name, value in (("low", low), ("high", high)))
     if first > last:
@@ -133,6 +131,12 @@ def share(synopsis: ReleasedData, column: str | int, low: Any, high: Any, confid
 
     lower, upper = _least_error(cells, bounds)
     return _between(cells.curves, {cells.i: lower}, {cells.i: upper}, confidence, 0.0, 1.0)
+
+
+def label_share(synopsis: ReleasedData, i: int, confidence: float) -> Estimate:
+    """Return the share of people with a label, by the embedding coordinate of the label."""
+    result = noisy_mean(_curves(synopsis), {i: np.array([0.0, 1.0])}, _failure(confidence))
+    return _estimate(result.value, result.low, result.high, confidence, 0.0, 1.0)
 
 
 def expectation(

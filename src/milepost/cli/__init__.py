@@ -1,4 +1,4 @@
-"""The command line: `milepost demo | plan | bounds | release | query | ask | show | audit | ledger | serve | keys`."""
+"""The command line: `milepost demo | plan | bounds | release | query | ask | show | …`."""
 
 import io
 import sys

@@ -18,6 +18,7 @@ COMMANDS = {  # in the order of the help, each with a line that fits one of a na
     "query": "Answer from a released file; asking is free.",
     "ask": "Ask one question after another, in a kept session.",
     "show": "Print what is public about a released file, or draw it.",
+    "columns": "Print means, variances and shares of columns.",
     "difference": "Tell how different two released tables are.",
     "drift": "Tell how several released tables differ, in order.",
     "audit": "Try to refute the privacy claims.",

@@ -46,6 +46,11 @@ EXAMPLES = {
         "milepost show homes.milepost --statement",
         "milepost show homes.milepost --plot homes.png",
     ),
+    "columns": (
+        "milepost columns homes.milepost",
+        "milepost columns homes.milepost age",
+        "milepost columns homes.milepost --share-of age=18:65 --share-of visits=10:",
+    ),
     "difference": (
         "milepost difference old.milepost new.milepost --plot difference.png",
         "milepost difference districts.milepost --groups north,south",

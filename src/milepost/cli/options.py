@@ -182,7 +182,12 @@ def in_options(message: str) -> str:
     '--max-queries must be at least 1'
     >>> in_options("samples= must be at least 100, and ledger= needs dataset=.")
     '--samples must be at least 100, and --ledger needs --dataset.'
+    >>> in_options("release in a space such as mp.L1 or mp.Gower, with mp.release")
+    'release in a space such as --space l1 or --space gower, with `milepost release`'
     """
+    kinds = {space.__name__: f"--space {kind}" for kind, space in named_spaces().items()}
+    commands = {"release": "`milepost release`", "plan": "`milepost plan`", "interactive": "`milepost ask`"}
+    message = re.sub(r"\bmp\.(\w+)\b(?![(\w])", lambda match: (kinds | commands).get(match[1], match[0]), message)
     all_fields = [field for space in named_spaces().values() for field in space.fields or ()]
     fields = {field.name for field in all_fields if field.on_command_line}
     names = "|".join(sorted({*OPTIONS, *fields}, key=len, reverse=True))
@@ -212,12 +217,13 @@ def described(info: OptionInfo, text: str) -> Any:
 
 OUTPUT: Any = typer.Option("--output", "-o", help="The file to write.")
 PLOT: Any = typer.Option("--plot", help="Draw it too: .png, .svg or .pdf.")
+GROUP: Any = typer.Option("--group", metavar="LABEL", help="One group of a file that has some.")
 PORT: Any = typer.Option("--port", help="The port to listen at; 0 takes a free one.")
 DATA_DIR: Any = typer.Option("--data-dir", help="The folder of keys, budgets, releases and tables.")
 ForceOption = Annotated[bool, typer.Option("--force", help="Replace a file that exists.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print the numbers as JSON.")]
 ConfidenceOption = Annotated[float, typer.Option("--confidence", help="The confidence of the interval.")]
-GroupOption = Annotated[str | None, typer.Option("--group", metavar="LABEL", help="One group of a file that has some.")]
+GroupOption = Annotated[str | None, GROUP]
 AtOption = Annotated[
     list[str] | None,
     typer.Option("--at", metavar="X,Y", help="One point, in the order of the space; may be given many times."),

@@ -74,7 +74,7 @@ def difference(
             "difference compares a release with another one or with a public table, got two tables; release the "
             "private one first, with mp.release"
         )
-    shared = _shared_release(released)
+    shared = _shared_release(released, names)
     shares = [
         _shares(side, shared) if isinstance(side, ReleasedData) else _public_shares(side, shared, columns)
         for side in sides
@@ -157,7 +157,7 @@ def _open(side: Any) -> Any:
     return side
 
 
-def _shared_release(released: Sequence[ReleasedData]) -> ReleasedData:
+def _shared_release(released: Sequence[ReleasedData], names: Sequence[str]) -> ReleasedData:
     """Return the release with the fewest coordinates; refuse releases of different spaces."""
     cards = [side.space.to_json() for side in released]
     fields = [{name: value for name, value in card.items() if name not in FREE_FIELDS} for card in cards]
@@ -166,12 +166,12 @@ def _shared_release(released: Sequence[ReleasedData]) -> ReleasedData:
         pairs = "; ".join(
             f"{name}: {_short(fields[0].get(name))} and {_short(fields[1].get(name))}" for name in differing
         )
-        raise MilepostError(f"both releases must have the same space, but these differ: {pairs}")
+        raise MilepostError(f"{names[0]!r} and {names[1]!r} must have the same space, but these differ: {pairs}")
     return min(released, key=lambda side: side.space.embedding.dimension)
 
 
 def _short(value: Any) -> str:
-    text = str(value)
+    text = "none" if value in (None, "") else str(value)
     return text if len(text) <= 80 else text[:79] + "…"
 
 
@@ -182,7 +182,7 @@ def _shares(side: ReleasedData, shared: ReleasedData) -> CellShares:
     if not isinstance(statistic, Curves):
         raise MilepostError(
             f"a {side.mechanism} release has no cumulative shares of columns or directions, which difference compares; "
-            "release with mechanism='slopes' (delta above 0) or 'hats'"
+            "release with mechanism='slopes', which needs delta above 0, or with mechanism='hats'"
         )
     return _first(statistic.cell_shares(), shared.space.embedding, shared.space)
 

@@ -18,6 +18,7 @@ from milepost.service.auth import CURATOR
 from milepost.service.errors import CODE_BY_STATUS, RefusedError, error_responses, response
 from milepost.service.middleware import RequestMiddleware, report
 from milepost.service.routes.budgets import budgets
+from milepost.service.routes.comparisons import comparisons
 from milepost.service.routes.curation import curation
 from milepost.service.routes.dependencies import Caller, Curator
 from milepost.service.routes.releases import releases
@@ -95,7 +96,7 @@ def make_app(state: ServiceState) -> FastAPI:
             raise RefusedError("not_found")
         return FileResponse(path, media_type=MEDIA_TYPES.get(path.suffix), headers={"cache-control": "no-cache"})
 
-    for routes in (releases, sessions, budgets, curation):
+    for routes in (releases, comparisons, sessions, budgets, curation):
         app.include_router(routes(state))
     _add_error_handlers(app)
     app.add_middleware(RequestMiddleware, keys=state.keys, settings=state.settings, telemetry=state.telemetry)

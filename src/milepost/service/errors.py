@@ -50,6 +50,11 @@ CODES = {
     "bad_group": Code(
         422, "`group` must be one of the release's `labels`. If the release has no labels, leave `group` out."
     ),
+    "bad_column": Code(
+        422,
+        "A column must be one of the release's `columns`. Numbers have shares between `low` and `high`, labels have "
+        "shares of a `label`.",
+    ),
     "not_supported": Code(422, "The release cannot answer this kind of request."),
     "refused": Code(422, "The service refuses this request. `detail` gives the reason."),
     "rate_limited": Code(429, "This key sends too many requests. Wait for the seconds that Retry-After gives."),

@@ -23,15 +23,26 @@ from milepost.privacy.guarantee import Guarantee
 from milepost.service.data_directory import DataDirectory
 from milepost.service.database import ReleaseRecord, ServiceDatabase, now
 from milepost.service.errors import RefusedError
-from milepost.service.schemas.requests import ReleaseRequest
-from milepost.service.schemas.views import center, description, distance_grid, select_group, statement, summary
+from milepost.service.schemas.requests import DifferenceRequest, DriftRequest, ReleaseRequest
+from milepost.service.schemas.responses import DifferenceView
+from milepost.service.schemas.views import (
+    center,
+    description,
+    difference,
+    distance_grid,
+    select_group,
+    statement,
+    summary,
+)
 from milepost.service.settings import Settings
 from milepost.spaces.base import Space
 from milepost.synopsis.serialization import load
 from milepost.synopsis.synopsis import Synopsis
 
 MAX_GRIDS = 64  # grids in the cache
+MAX_DIFFERENCES = 256  # differences in the cache
 MAX_SMALL_ANSWERS = 4096  # other answers in the cache
+DRIFT_FIELDS = tuple(DifferenceView.model_fields)
 
 
 class ReleaseCatalog:
@@ -47,6 +58,7 @@ class ReleaseCatalog:
         self._claimed_names, self._lock = set[str](), Lock()
         self._synopses: LRUCache[Synopsis] = LRUCache(settings.max_loaded)
         self._grids: LRUCache[bytes] = LRUCache(MAX_GRIDS)
+        self._differences: LRUCache[bytes] = LRUCache(MAX_DIFFERENCES)
         self._small_answers: LRUCache[bytes] = LRUCache(MAX_SMALL_ANSWERS)
         self._reported_keys: set[Any] = set()  # of releases that cannot be read
 
@@ -165,6 +177,49 @@ class ReleaseCatalog:
         synopsis = select_group(self.find(name)[1], group)
         return self._small_answers.get(
             (*self._key(name), "center", type(group), group), lambda: to_json_bytes(center(synopsis))
+        )
+
+    def difference(self, name: str, request: DifferenceRequest) -> bytes:
+        """Return how different the tables of two releases are, as JSON."""
+        other = request.other
+        if not self.exists(other):
+            raise RefusedError("not_found", ["body", "other"])
+        left = select_group(self.find(name)[1], request.group)
+        right = select_group(self.find(other)[1], request.other_group, "other_group")
+        sides = ((name, request.group), (other, request.other_group))
+        names = [side if group is None else f"{side}: {group}" for side, group in sides]
+        key = *((self._key(side), type(group), group) for side, group in sides), request.confidence
+        return self._differences.get(
+            key, lambda: to_json_bytes(difference(left, right, (names[0], names[1]), request.confidence))
+        )
+
+    def drift(self, request: DriftRequest) -> bytes:
+        """Return the differences of releases to the first one and to the one before, as JSON."""
+        names = request.releases
+        if len(names) > self._settings.max_compared:
+            raise RefusedError("too_large", ["body", "releases"])
+        labels = names if request.labels is None else request.labels
+        if len(labels) != len(names):
+            raise RefusedError("invalid", ["body", "labels"])
+        for index, name in enumerate(names):
+            if not self.exists(name):
+                raise RefusedError("not_found", ["body", "releases", index])
+
+        def compare(base: int, index: int) -> dict[str, Any]:
+            pair = DifferenceRequest(
+                other=names[index], group=request.group, other_group=request.group, confidence=request.confidence
+            )
+            try:
+                return dict(json.loads(self.difference(names[base], pair)))
+            except RefusedError as error:
+                where: list[str | int] = ["group"] if error.code == "bad_group" else ["releases", index]
+                raise RefusedError(error.code, ["body", *where], error.detail) from None
+
+        indices = range(1, len(names))
+        answers = {"to_first": [compare(0, k) for k in indices], "to_previous": [compare(k - 1, k) for k in indices]}
+        return to_json_bytes(
+            {"labels": labels, "distance_unit": answers["to_first"][0]["distance_unit"]}
+            | {name: [{field: one[field] for field in DRIFT_FIELDS} for one in many] for name, many in answers.items()}
         )
 
     def _key(self, name: str) -> tuple[str, int | None]:

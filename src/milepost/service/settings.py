@@ -25,6 +25,7 @@ class Settings:
     max_points: int = _limit(10_000, 1, 100_000, "points of a request")
     max_dimension: int = _limit(4_096, 1, 1 << 20, "columns of a point or a space")
     max_steps: int = _limit(256, 2, 1_024, "steps along each side of a grid")
+    max_compared: int = _limit(32, 2, 1_000, "releases that a request compares")
     max_sessions: int = _limit(16, 0, 10_000, "open sessions")
     max_questions: int = _limit(
         10_000, 1, 10_000_000, "questions of a session; a repeated one with a new Idempotency-Key counts again"

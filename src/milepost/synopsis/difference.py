@@ -144,7 +144,8 @@ class Difference(Estimate):
         shares = self.shares
         if isinstance(shares, dict) and len(shares) > 1 and self.value > 0:
             largest = sorted(shares.items(), key=lambda item: -item[1])[:MAX_ROWS]
-            facts["shares of columns"] = ", ".join(f"{name} {100 * share:.0f} %" for name, share in largest)
+            number = "" if self.tables.space.columns else "column "
+            facts["shares of columns"] = ", ".join(f"{number}{name} {100 * share:.0f} %" for name, share in largest)
         return facts
 
     def __str__(self) -> str:
@@ -230,15 +231,16 @@ class Drift:
         return draw_drift(self.labels, series, self.to_first[0].distance_unit)
 
     def __rich__(self) -> Table:
-        unit = self.to_first[0].distance_unit
         table = Table(box=SIMPLE)
         table.add_column("release")
-        for name in ("to the first", "to the one before"):
-            for heading in (with_unit(name, unit), "p tables", "population"):
-                table.add_column(escape(heading), justify="right", no_wrap=True)
-        for label, first, previous in zip(self.labels[1:], self.to_first, self.to_previous, strict=True):
-            cells = [text for difference in (first, previous) for text in _cells(difference)]
-            table.add_row(escape(label), *cells)
+        table.add_column("compared to")
+        table.add_column(escape(with_unit("energy distance", self.to_first[0].distance_unit)), no_wrap=True)
+        for heading in ("p tables", "population"):
+            table.add_column(heading, justify="right", no_wrap=True)
+        for first, previous in zip(self.to_first, self.to_previous, strict=True):
+            for difference in (first,) if first is previous else (first, previous):
+                base, label = difference.names
+                table.add_row(escape(label), escape(base), *_cells(difference))
         return table
 
     def __str__(self) -> str:

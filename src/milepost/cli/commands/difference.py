@@ -1,5 +1,6 @@
 """`milepost difference`."""
 
+import csv
 import json
 from pathlib import Path
 from typing import Annotated, Any
@@ -22,7 +23,13 @@ from milepost.cli.terminal import check_output, console, progress
 from milepost.pipeline.difference import SUFFIX
 from milepost.reporting.plotting import style
 
-GROUPS = Option(str, "Two groups to compare, separated by a comma: of one file, or one of each file.", section=None)
+GROUPS = Option(
+    str,
+    "Two groups to compare, separated by a comma: of one file, or one of each file. A file without groups has an empty "
+    "one: ,south.",
+    section=None,
+    metavar="A,B",
+)
 COLUMNS = Option(str, "The columns of a public table.", section=None)
 
 
@@ -40,14 +47,12 @@ def difference(
     """Print how different two tables are, from what was released of them; this costs nothing."""
     check_picture(plot, force)
     groups, columns = arguments["groups"], arguments["columns"]
-    labels = [None, None] if groups is None else split_names(groups) or []
-    if len(labels) != 2:
-        raise mp.MilepostError(f"--groups must name two groups, such as north,south, got {groups}")
     if second is None and groups is None:
-        raise mp.MilepostError("give a second file, or two groups of one file with --groups")
+        raise mp.MilepostError("give a second file, or two groups of one file with --groups north,south")
     other = first if second is None else second
+    labels = _labels(groups)
     sides = [_side(path, label) for path, label in zip((first, other), labels, strict=True)]
-    names = [path.stem if label is None else label for path, label in zip((first, other), labels, strict=True)]
+    names = [_name(path, label, one_file=second is None) for path, label in zip((first, other), labels, strict=True)]
     with progress("Comparing"):
         result = mp.difference(*sides, confidence=confidence, columns=split_names(columns), names=names)
     if plot is not None:
@@ -65,8 +70,28 @@ def check_picture(plot: Path | None, force: bool) -> None:
         check_output(plot, force)
 
 
+def _labels(groups: str | None) -> list[str | None]:
+    """Return two labels of `--groups`, quoted as in CSV; None for a file without groups."""
+    if groups is None:
+        return [None, None]
+    labels = [label.strip() or None for row in csv.reader([groups], skipinitialspace=True) for label in row]
+    if len(labels) != 2:
+        raise mp.MilepostError(f"--groups must name two groups, such as north,south, got {groups}")
+    return labels
+
+
 def _side(path: Path, group: str | None) -> mp.Synopsis | str:
     """Return a release, or one group of it; the path of a public table."""
     if path.suffix != SUFFIX:
+        if group is not None:
+            raise mp.MilepostError(f"{path} is no released file, so that it has no group {group!r}")
         return str(path)
-    return load_synopsis(path, group, any_group=False)
+    synopsis = load_synopsis(path, group, any_group=True)
+    if synopsis.labels:
+        labels = ", ".join(map(str, synopsis.labels))
+        raise mp.MilepostError(f"{path} has groups ({labels}). Name the one of each side with --groups A,B")
+    return synopsis
+
+
+def _name(path: Path, group: str | None, *, one_file: bool) -> str:
+    return path.stem if group is None else group if one_file else f"{path.stem}: {group}"

@@ -8,7 +8,7 @@ import typer
 
 import milepost as mp
 from milepost.cli.commands.difference import check_picture
-from milepost.cli.options import PLOT, ConfidenceOption, ForceOption, JsonOption, described
+from milepost.cli.options import GROUP, PLOT, ConfidenceOption, ForceOption, JsonOption, described, load_synopsis
 from milepost.cli.terminal import console, progress
 from milepost.pipeline.difference import SUFFIX
 from milepost.reporting.plotting import style
@@ -18,6 +18,7 @@ def drift(
     files: Annotated[
         list[Path], typer.Argument(metavar="FILES", help="Released files in order, or a folder of them, by name.")
     ],
+    group: Annotated[str | None, described(GROUP, "The group to compare, of files that have some.")] = None,
     confidence: ConfidenceOption = 0.95,
     as_json: JsonOption = False,
     plot: Annotated[Path | None, described(PLOT, "Draw the differences: .png, .svg or .pdf.")] = None,
@@ -26,10 +27,12 @@ def drift(
     """Print how released tables differ from the first one and from the one before; this costs nothing."""
     check_picture(plot, force)
     paths = [path for file in files for path in (sorted(file.glob(f"*{SUFFIX}")) if file.is_dir() else [file])]
+    releases = [load_synopsis(path, group, any_group=False) for path in paths]
     if len(paths) < 2:
-        raise mp.MilepostError(f"drift needs two files or more that end in {SUFFIX}, found {len(paths)}")
+        found = f" besides {paths[0]}" if paths else f" that ends in {SUFFIX}"
+        raise mp.MilepostError(f"drift compares two files or more, and found none{found}")
     with progress("Comparing"):
-        result = mp.drift([mp.load(path) for path in paths], [path.stem for path in paths], confidence=confidence)
+        result = mp.drift(releases, [path.stem for path in paths], confidence=confidence)
     if plot is not None:
         style.save(result.plot(), plot)
     if as_json:

@@ -134,6 +134,10 @@ class Curves(CoordinateStatistic):
 
     def cell_shares(self) -> CellShares:
         """Return the mean of the cdf over each cell, with its noise."""
+        return self._cell_shares
+
+    @cached_property
+    def _cell_shares(self) -> CellShares:
         return CellShares.of_curves(self.embedding, self.bits, self._heights, self._origins, self._noise, self.total)
 
     def functions(self, raw: bool = False) -> tuple[PiecewiseLinear, ...]:

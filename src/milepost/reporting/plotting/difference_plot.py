@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from milepost.answers.cumulative_shares import cumulative_shares
 from milepost.answers.energy_distance import ComparedTables
 from milepost.answers.estimate import Estimate
 from milepost.answers.grid import make_grid
@@ -28,17 +29,15 @@ def draw_difference(tables: ComparedTables, names: tuple[str, str], title: str, 
         axes = figure.subplots()
         _map(axes, tables, names, unit)
     else:
-        curves = tables.largest_curves(MAX_CURVES)
+        curves = cumulative_shares(tables, MAX_CURVES)
         if not curves:
             return _bars(tables, title, unit)
         figure = figure_class()(figsize=(7.2, 1.2 + 2.6 * len(curves)), layout="compressed")
-        for axes, (name, positions, left, right) in zip(
-            np.atleast_1d(figure.subplots(len(curves))), curves, strict=True
-        ):
+        for axes, curve in zip(np.atleast_1d(figure.subplots(len(curves))), curves, strict=True):
             clean_axes(axes)
-            axes.plot(positions, left, color=ANSWER, lw=1.8, label=plain_label(names[0]))
-            axes.plot(positions, right, color=LINES, lw=1.8, label=plain_label(names[1]))
-            axes.set_xlabel(plain_label(name), color=INK)
+            axes.plot(curve.positions, curve.left, color=ANSWER, lw=1.8, label=plain_label(names[0]))
+            axes.plot(curve.positions, curve.right, color=LINES, lw=1.8, label=plain_label(names[1]))
+            axes.set_xlabel(plain_label(curve.name), color=INK)
             axes.set_ylabel("share at or below", color=INK)
         figure.axes[0].legend(frameon=False, fontsize=9)
     figure.axes[0].set_title(title, color=INK, fontsize=11, loc="left")
@@ -48,7 +47,12 @@ def draw_difference(tables: ComparedTables, names: tuple[str, str], title: str, 
 def _bars(tables: ComparedTables, title: str, unit: str) -> "Figure":
     """Draw what the columns or directions that differ most add to the energy distance."""
     parts = tables.column_parts()
-    named = parts if isinstance(parts, dict) else {f"direction {k}": part for k, part in enumerate(parts.tolist())}
+    number = "" if tables.space.columns else "column "
+    named = (
+        {f"{number}{name}": part for name, part in parts.items()}
+        if isinstance(parts, dict)
+        else {f"direction {k}": part for k, part in enumerate(parts.tolist())}
+    )
     largest = sorted(named.items(), key=lambda item: -item[1])[:MAX_BARS]
     figure = figure_class()(figsize=(7.2, 1.2 + 0.3 * len(largest)), layout="compressed")
     axes = figure.subplots()

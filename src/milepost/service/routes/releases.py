@@ -10,9 +10,16 @@ from milepost.service.errors import RefusedError, error_responses
 from milepost.service.routes.dependencies import Caller
 from milepost.service.schemas import views
 from milepost.service.schemas.base import Name
-from milepost.service.schemas.requests import CenterRequest, CompareRequest, DistanceRequest, GridRequest
+from milepost.service.schemas.requests import (
+    CenterRequest,
+    ColumnsRequest,
+    CompareRequest,
+    DistanceRequest,
+    GridRequest,
+)
 from milepost.service.schemas.responses import (
     CenterPoint,
+    ColumnEstimates,
     DistanceGrid,
     Distances,
     GroupDistances,
@@ -106,5 +113,15 @@ def releases(state: ServiceState) -> APIRouter:
         """Return mean distances on a grid, for maps and curves."""
         content = await workers.run(releases.grid, release, request.steps, request.group)
         return Response(content, media_type="application/json")
+
+    @router.post(
+        "/{release}/columns",
+        response_model=ColumnEstimates,
+        responses=error_responses("not_found", "bad_column", "bad_group", "not_supported"),
+    )
+    async def ask_columns(release: Name, request: ColumnsRequest, _: Caller) -> Any:
+        """Return means, variances and shares of single columns, each with its interval."""
+        synopsis = views.select_group(await synopsis_of(release), request.group)
+        return await workers.run(lambda: JSONResponse(views.columns(synopsis, request)))
 
     return router

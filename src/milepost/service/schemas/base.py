@@ -13,6 +13,7 @@ MAX_LENGTH = 10_000  # characters of a text
 MAX_DEPTH = 8  # nested lists and objects
 MAX_POINTS = 100_000  # points of a request under any setting
 MAX_PARAMS = 100  # fields of a request
+MAX_COLUMNS = 1_000  # columns, and shares of columns, that a request asks about
 
 
 def _check_spec(spec: dict[str, Any]) -> dict[str, Any]:

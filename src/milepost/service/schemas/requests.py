@@ -5,6 +5,8 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from milepost.service.schemas.base import (
+    MAX_COLUMNS,
+    MAX_LENGTH,
     MAX_NUMBER,
     MAX_POINTS,
     ApiModel,
@@ -48,6 +50,53 @@ class GridRequest(ApiModel):
     model_config = example(steps=100)
     steps: int = Field(100, ge=2, le=MAX_NUMBER)
     group: Label | None = None
+
+
+ColumnName = Annotated[str, Field(max_length=MAX_LENGTH)]
+Confidence = Annotated[float, Field(ge=0.5, lt=1)]
+
+
+class ShareRequest(ApiModel):
+    """A share of people: between two values of a column, both included and null for no limit, or with one label."""
+
+    model_config = example(column="age", low=18, high=65)
+    column: ColumnName
+    low: float | None = None
+    high: float | None = None
+    label: Annotated[str, Field(max_length=MAX_LENGTH)] | None = None
+
+
+class ColumnsRequest(ApiModel):
+    """Columns whose means and variances, or shares of labels, are asked for, and shares of columns.
+
+    columns: all by default, and none if there are shares. confidence: of the intervals.
+    """
+
+    model_config = example(columns=["age"], shares=[{"column": "age", "low": 18, "high": 65}])
+    columns: Annotated[list[ColumnName], Field(fail_fast=True, min_length=1, max_length=MAX_COLUMNS)] | None = None
+    shares: Annotated[list[ShareRequest], Field(fail_fast=True, max_length=MAX_COLUMNS, default_factory=list)]
+    group: Label | None = None
+    confidence: Confidence = 0.95
+
+
+class DifferenceRequest(ApiModel):
+    """Another release to compare with, or the same one. group, other_group: of releases that have some."""
+
+    model_config = example(other="homes-2025")
+    other: Name
+    group: Label | None = None
+    other_group: Label | None = None
+    confidence: Confidence = 0.95
+
+
+class DriftRequest(ApiModel):
+    """Releases in order. labels: their names in the answer, ids by default. group: that all of them have."""
+
+    model_config = example(releases=["homes-2024", "homes-2025", "homes-2026"], labels=["2024", "2025", "2026"])
+    releases: Several[Name] = Field(min_length=2, max_length=MAX_COLUMNS)
+    labels: Annotated[list[Line], Field(fail_fast=True, max_length=MAX_COLUMNS)] | None = None
+    group: Label | None = None
+    confidence: Confidence = 0.95
 
 
 class QuestionRequest(ApiModel):

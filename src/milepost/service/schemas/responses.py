@@ -82,6 +82,7 @@ class ReleaseSummary(SpaceView):
     """A release in a list. size: the number of rows or their weight, and of groups, as text.
 
     error, min_error: the largest and the smallest error of one answer, over the groups that are large enough.
+    supports: which addresses the release answers that not all releases do.
     """
 
     id: str
@@ -96,6 +97,7 @@ class ReleaseSummary(SpaceView):
     min_error: float
     confidence: float
     labels: list[Label]
+    supports: list[Literal["columns", "difference"]]
 
 
 class ReleaseList(ApiModel):
@@ -180,6 +182,96 @@ class DistanceGrid(ApiModel):
     error: float
     confidence: float
     geographic: bool
+    distance_unit: str
+
+
+class EstimateView(ApiModel):
+    """A number of a table with its interval. confidence: the probability that the interval holds it."""
+
+    value: float
+    low: float
+    high: float
+    confidence: float
+
+
+class ColumnEstimateView(EstimateView):
+    """A mean, a variance or a share of a column. between, label: the people whose share it is; null for no limit."""
+
+    column: str
+    statistic: Literal["mean", "variance", "share"]
+    between: tuple[float | None, float | None] | None
+    label: str | None
+
+
+class ColumnEstimates(ApiModel):
+    """Estimates of columns in the order of the request; the shares that were asked for are the last."""
+
+    model_config = example(
+        estimates=[
+            {
+                "column": "age",
+                "statistic": "mean",
+                "between": None,
+                "label": None,
+                "value": 40.04,
+                "low": 39.99,
+                "high": 40.09,
+                "confidence": 0.95,
+            }
+        ]
+    )
+    estimates: list[ColumnEstimateView]
+
+
+class DifferenceView(EstimateView):
+    """The energy distance between two tables.
+
+    p_tables: the probability that the noise of privacy alone makes two equal tables look so different. p_population:
+    the same for two samples of one population, at most.
+    """
+
+    p_tables: float
+    p_population: float
+
+
+class DifferencePart(ApiModel):
+    """What a column or a direction adds to the energy distance, and its share; parts below zero have no share."""
+
+    name: str
+    part: float
+    share: float
+
+
+class CumulativeCurve(ApiModel):
+    """The share of people at or below each position of a column or a direction, in both tables."""
+
+    name: str
+    positions: list[float]
+    first: list[float]
+    second: list[float]
+
+
+class Difference(DifferenceView):
+    """The energy distance between two tables, and where they differ.
+
+    sizes: the number of rows, noisy where it is private. parts_of: what the parts are. parts: the 1,000 largest.
+    curves: of the columns or directions that differ most; none where labels differ most.
+    """
+
+    names: tuple[str, str]
+    sizes: tuple[int, int]
+    distance_unit: str
+    parts_of: Literal["columns", "directions"]
+    parts: list[DifferencePart]
+    curves: list[CumulativeCurve]
+
+
+class Drift(ApiModel):
+    """The differences of the second and every later release to the first one and to the one before."""
+
+    labels: list[str]
+    to_first: list[DifferenceView]
+    to_previous: list[DifferenceView]
     distance_unit: str
 
 

@@ -1,27 +1,42 @@
 """Spaces, releases and sessions as JSON responses."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
 from milepost._typing import FloatArray
+from milepost.answers.column_estimates import (
+    ColumnEstimate,
+    column_estimates,
+    has_columns,
+    has_curves,
+    share_estimate,
+)
 from milepost.answers.comparison import compare_groups
+from milepost.answers.cumulative_shares import cumulative_shares
 from milepost.answers.evaluation import evaluate, values_and_widths
 from milepost.answers.grid import make_grid
 from milepost.errors import MilepostError
 from milepost.ingest.query_points import query_points
+from milepost.pipeline.difference import difference as compute_difference
 from milepost.privacy.guarantee import Guarantee
 from milepost.privacy.protected_change import ProtectedChange
 from milepost.reporting.description import Description, facts, size_text
 from milepost.reporting.statement import lines, protected_rows
 from milepost.service.database import ReleaseRecord
 from milepost.service.errors import RefusedError
+from milepost.service.schemas.base import MAX_COLUMNS
+from milepost.service.schemas.requests import ColumnsRequest
 from milepost.spaces.base import Space
 from milepost.spaces.columns import Category, Number
 from milepost.spaces.mixed import MixedTable
 from milepost.synopsis.synopsis import Synopsis
+
+MAX_PARTS = 1_000  # columns or directions of a difference
+MAX_CURVES = 4  # of a difference
 
 
 def summary(release: ReleaseRecord, synopsis: Synopsis) -> dict[str, Any]:
@@ -43,6 +58,7 @@ def _summary(release: ReleaseRecord, synopsis: Synopsis, about: Description) -> 
         "min_error": about.min_error,
         "confidence": about.confidence,
         "labels": list(synopsis.labels),
+        "supports": ["columns"] * has_columns(synopsis) + ["difference"] * has_curves(synopsis),
     }
 
 
@@ -132,14 +148,14 @@ def finite_or_none(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def select_group(synopsis: Synopsis, group: Any) -> Synopsis:
+def select_group(synopsis: Synopsis, group: Any, field: str = "group") -> Synopsis:
     """Return the synopsis of a group; refuse a missing label if there are groups, and a label if there are none."""
     if group is None and not synopsis.labels:
         return synopsis
     for label in synopsis.labels:
         if group is not None and (type(label), label) == (type(group), group):
             return synopsis.group(label)
-    raise RefusedError("bad_group", ["body", "group"])
+    raise RefusedError("bad_group", ["body", field])
 
 
 def distances(synopsis: Synopsis, points: Any, confidence: float | None) -> dict[str, Any]:
@@ -212,6 +228,56 @@ def distance_grid(synopsis: Synopsis, steps: int) -> dict[str, Any]:
         "confidence": synopsis.confidence,
         "geographic": grid.geographic,
         "distance_unit": grid.distance_unit,
+    }
+
+
+def columns(synopsis: Synopsis, request: ColumnsRequest) -> dict[str, Any]:
+    """Return means and variances of columns, and shares."""
+    if not has_columns(synopsis):
+        raise RefusedError("not_supported")
+    estimates: list[ColumnEstimate] = []
+    if request.columns or not request.shares:
+        if len(request.columns or synopsis.space.names) > MAX_COLUMNS:
+            raise RefusedError("too_large", ["body", "columns"])
+        with _refused_columns(["body", "columns"]):
+            estimates += column_estimates(synopsis, request.columns, request.confidence)
+    for index, share in enumerate(request.shares):
+        with _refused_columns(["body", "shares", index]):
+            estimates.append(share_estimate(synopsis, **share.model_dump(), confidence=request.confidence))
+    return {"estimates": [estimate.to_json() for estimate in estimates]}
+
+
+@contextmanager
+def _refused_columns(path: list[str | int]) -> Iterator[None]:
+    try:
+        yield
+    except MilepostError as error:
+        raise RefusedError("bad_column", path, str(error)) from None
+
+
+def difference(left: Synopsis, right: Synopsis, names: tuple[str, str], confidence: float) -> dict[str, Any]:
+    """Return the energy distance between two tables, and where they differ."""
+    try:
+        result = compute_difference(left, right, names=names, confidence=confidence)
+    except MilepostError as error:
+        raise RefusedError("not_supported", ["body", "other"], str(error)) from None
+    parts, shares = result.parts, result.shares
+    named = isinstance(parts, dict)
+    labels = list(parts) if isinstance(parts, dict) else [f"direction {index}" for index in range(len(parts))]
+    numbers, share_numbers = (list(x.values()) if isinstance(x, dict) else x.tolist() for x in (parts, shares))
+    largest = sorted(zip(labels, numbers, share_numbers, strict=True), key=lambda part: -part[1])[:MAX_PARTS]
+    return result.to_json() | {
+        "parts_of": "columns" if named else "directions",
+        "parts": [{"name": name, "part": part, "share": share} for name, part, share in largest],
+        "curves": [
+            {
+                "name": curve.name,
+                "positions": curve.positions.tolist(),
+                "first": curve.left.tolist(),
+                "second": curve.right.tolist(),
+            }
+            for curve in cumulative_shares(result.tables, MAX_CURVES)
+        ],
     }
 
 

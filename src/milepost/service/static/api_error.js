@@ -17,6 +17,7 @@ const SENTENCES = {
   invalid: "A field is missing or has a wrong value.",
   bad_point: "This point does not belong to the space. Check that all values are given and within their limits.",
   bad_group: "The release does not have this group. Choose a group from the list.",
+  bad_column: "The release does not have this column, or the column cannot answer this.",
   not_supported: "This release cannot answer this kind of question.",
   rate_limited: "You have sent too many requests. Wait a moment, and try again.",
   busy: "The service has too much to do. Try again in a moment.",

@@ -1,9 +1,12 @@
 /** The page: a login with a key, a sidebar with links, and the view of the current link. */
 
 import { currentRoute, navigate } from "./router.js";
+import { columnsCard } from "./views/columns_card.js";
+import { comparisonCard } from "./views/comparison_card.js";
 import { curatorView } from "./views/curator_view.js";
 import { curveView } from "./views/curve_view.js";
 import { byId, element, say } from "./dom.js";
+import { driftView } from "./views/drift_view.js";
 import { formView } from "./views/form_view.js";
 import { removeKey, storeKey, readKey } from "./api_key.js";
 import { listView } from "./views/list_view.js";
@@ -54,7 +57,7 @@ function showSidebar() {
   const things = { release: workspace.releases, session: workspace.sessions }[route.kind] ?? [];
   const thing = things.find(({ id }) => id === route.id);
   byId("menu-label").textContent =
-    route.kind === "curator" ? "Plan and build" : thing?.title || thing?.id || "Choose a release";
+    { curator: "Plan and build", drift: "Drift" }[route.kind] ?? (thing?.title || thing?.id || "Choose a release");
 }
 
 function toggleSidebar(open) {
@@ -105,13 +108,20 @@ async function build(route, service, me) {
   if (route.kind === "release") {
     const [release, statement] = await Promise.all([service.get(releasePath(route.id)), loadStatement(route, service)]);
     const view = (VIEWS[release.view] ?? formView)(release, service);
+    const comparison = comparisonCard(release, workspace.releases, service);
+    const questions = [release.supports.includes("columns") ? columnsCard(release, service) : null, comparison.root];
     const nodes = [
       heading(release, "release"),
       promise(release),
       more(release, statement, service),
       view.root,
+      element("div", { class: "questions" }, ...questions),
     ];
-    return { nodes, view, title: release.title || release.id };
+    const close = () => {
+      view.close();
+      comparison.close();
+    };
+    return { nodes, view: { close }, title: release.title || release.id };
   }
   if (route.kind === "session") {
     const session = await service.get(sessionPath(route.id));
@@ -126,6 +136,10 @@ async function build(route, service, me) {
       view,
       title: session.title || session.id,
     };
+  }
+  if (route.kind === "drift") {
+    const view = driftView(workspace);
+    return { nodes: [view.root], view, title: "Drift" };
   }
   if (route.kind === "curator" && me.role === "curator") {
     const view = curatorView(workspace, loadSidebar);

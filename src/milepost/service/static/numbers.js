@@ -31,6 +31,18 @@ export function amount(value, error, unit = "") {
   return `${fixed(value, digits)} ± ${fixed(error, digits)}${tail}`;
 }
 
+/** Format an estimate with its interval: "0.738 (0.721 to 0.758) years". */
+export function interval({ value, low, high }, unit = "", scale = 1) {
+  const digits = decimals(scale * Math.max(high - value, value - low));
+  const [middle, from, to] = [value, low, high].map((number) => fixed(scale * number, Math.min(digits, 8)));
+  return `${middle} (${from} to ${to})${unit ? ` ${unit}` : ""}`;
+}
+
+/** Format a probability: "3.2 %", "less than 0.01 %". */
+export function probability(p) {
+  return p < 0.0001 ? "less than 0.01 %" : `${Number((100 * p).toPrecision(2))} %`;
+}
+
 /** Format an error: "± 0.032 km". */
 export function plusMinus(error, unit = "") {
   return `± ${Number(error.toPrecision(2))}${unit ? ` ${unit}` : ""}`;

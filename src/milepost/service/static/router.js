@@ -1,12 +1,12 @@
-/** Routes of the page, in the fragment of its address: `#release=homes`, `#session=clinic`, `#curator`. */
+/** Routes of the page, in the fragment of its address: `#release=homes`, `#session=clinic`, `#drift`, `#curator`. */
 
-/** @typedef {{kind: "release" | "session" | "curator" | "none", id: string | null}} Route */
+/** @typedef {{kind: "release" | "session" | "drift" | "curator" | "none", id: string | null}} Route */
 
 /** @returns {Route} */
 export function currentRoute() {
   const params = new URLSearchParams(location.hash.slice(1));
   for (const kind of ["release", "session"]) if (params.get(kind)) return { kind, id: params.get(kind) };
-  return params.has("curator") ? { kind: "curator", id: null } : { kind: "none", id: null };
+  return { kind: ["drift", "curator"].find((kind) => params.has(kind)) ?? "none", id: null };
 }
 
 /** @returns {string} the fragment of a route */

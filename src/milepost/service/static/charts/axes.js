@@ -1,7 +1,8 @@
-/** The axes, the grid lines and the scale bar of a map. */
+/** The axes of charts, and the axes, the grid lines and the scale bar of a map. */
 
 import { shape } from "../dom.js";
 
+const CHARACTER = 7; // pixels of the width of a character, about
 const KM_PER_DEGREE = 111.19492664455873;
 
 /** Format an angle: "52.4° N". */
@@ -33,7 +34,7 @@ export function gridLines(projection) {
     ...ticksX.map((tick) => `M${projection.x(tick)},0V${projection.plotHeight}`),
     ...ticksY.map((tick) => `M0,${projection.y(tick)}H${projection.plotWidth}`),
   ];
-  return shape("path", { class: "grid", d: lines.join(""), "clip-path": "url(#border-clip)", "aria-hidden": "true" });
+  return shape("path", { class: "grid", d: lines.join(""), "clip-path": projection.clip, "aria-hidden": "true" });
 }
 
 /** @returns {SVGGElement} ticks, their labels and the names of the axes */
@@ -76,6 +77,51 @@ export function axes(projection, unit) {
       ),
     );
   }
+  return group;
+}
+
+/** Shorten a text in its middle: the ends of names of releases tell them apart. */
+function shortened(text, length) {
+  if (text.length <= length) return text;
+  return `${text.slice(0, Math.ceil(length / 2) - 1)}…${text.slice(text.length - Math.floor(length / 2))}`;
+}
+
+/**
+ * @param {any} x  a scale of numbers, or one of points with a `tickText`
+ * @param {any} y  a scale of numbers
+ * @param {{left: number}} margin  around the plot
+ * @returns {SVGGElement} ticks, lines through those along y, and the names of the axes of a chart
+ */
+export function chartAxes(x, y, margin, nameX, nameY) {
+  const [width, height] = [x.range()[1], y.range()[0]];
+  const group = shape("g", { class: "axes", "aria-hidden": "true" });
+  const text = x.tickText ?? ((tick) => tick.toLocaleString("en"));
+  const places = x.tickText ? x.domain() : x.ticks(Math.max(2, Math.floor(width / 64)));
+  const longest = Math.max(...places.map((tick) => text(tick).length)) * CHARACTER + 10;
+  const interval = x.tickText ? Math.ceil((places.length * Math.min(longest, 100)) / width) : 1;
+  const room = Math.floor(((width / places.length) * interval - 10) / CHARACTER);
+  for (const tick of places.filter((_, index) => index % interval === 0)) {
+    const label = text(tick);
+    group.append(
+      shape("line", { x1: x(tick), x2: x(tick), y1: height, y2: height + 5 }),
+      shape(
+        "text",
+        { x: x(tick), y: height + 19, "text-anchor": "middle" },
+        x.tickText ? shortened(label, room) : label,
+      ),
+    );
+  }
+  for (const tick of y.ticks(Math.max(2, Math.min(6, Math.floor(height / 36))))) {
+    group.append(
+      shape("line", { class: "rule", x1: 0, x2: width, y1: y(tick), y2: y(tick) }),
+      shape("text", { x: -9, y: y(tick) + 4, "text-anchor": "end" }, tick.toLocaleString("en", { maximumFractionDigits: 8 })),
+    );
+  }
+  const middle = `translate(${-margin.left + 14},${height / 2}) rotate(-90)`;
+  group.append(
+    shape("text", { class: "axis-name", x: width / 2, y: height + 39, "text-anchor": "middle" }, nameX),
+    shape("text", { class: "axis-name", transform: middle, "text-anchor": "middle" }, nameY),
+  );
   return group;
 }
 

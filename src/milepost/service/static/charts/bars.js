@@ -6,14 +6,15 @@ import { amount } from "../numbers.js";
 const MAX_BARS = 30; // before the button that shows all
 
 /**
- * @typedef {{name: string, value: number | null, error: number | null, mark?: string, undetectable?: boolean}} Bar
- * @param {Bar[]} bars  in their order
+ * @typedef {{name: string, value: number | null, error: number | null, text?: string, mark?: string, undetectable?: boolean}} Bar
+ * @param {Bar[]} bars  in their order; a text stands instead of value and error
  * @param {string} unit
  * @param {string} label  of the chart
+ * @param {number | null} full  the value of a whole bar; by default that of the largest
  */
-export function barChart(bars, unit, label) {
+export function barChart(bars, unit, label, full = null) {
   const visible = bars.filter((bar) => !bar.undetectable);
-  const largest = Math.max(...visible.map((bar) => (bar.value ?? 0) + (bar.error ?? 0)), 0) || 1;
+  const largest = full ?? Math.max(...visible.map((bar) => (bar.value ?? 0) + (bar.error ?? 0)), 1e-300);
   const share = (value) => `${Math.min(Math.max((100 * value) / largest, 0), 100)}%`;
   const list = element("ol", { class: "bars", "aria-label": label });
   const row = (bar, index) =>
@@ -24,7 +25,7 @@ export function barChart(bars, unit, label) {
       element(
         "span",
         { class: "bar-value", data: { value: bar.value, error: bar.error } },
-        bar.undetectable ? "too few rows for an answer" : amount(bar.value, bar.error, unit),
+        bar.undetectable ? "too few rows for an answer" : (bar.text ?? amount(bar.value, bar.error, unit)),
       ),
       element(
         "span",

@@ -47,7 +47,7 @@ function labelPosition(line, projection, { start, direction }, labels) {
 
 /** @returns {SVGGElement} */
 export function contourLines(grid, projection) {
-  const lines = shape("g", { class: "contours", "aria-hidden": "true", "clip-path": "url(#border-clip)" });
+  const lines = shape("g", { class: "contours", "aria-hidden": "true", "clip-path": projection.clip });
   const numbers = shape("g", { class: "contour-numbers", "aria-hidden": "true" });
   const labels = [];
   const ray = labelRay(grid, projection);
@@ -71,11 +71,11 @@ export function contourLines(grid, projection) {
 }
 
 /** @returns {HTMLElement} the colours with the levels of the contours */
-export function legend(low, high, levels, unit, name = "mean distance") {
+export function legend(low, high, levels, unit, name = "mean distance", colour = colourOf) {
   const canvas = element("canvas", { width: 256, height: 1, "aria-hidden": "true" });
   const context = canvas.getContext("2d");
   for (let step = 0; step < 256; step += 1) {
-    context.fillStyle = colourOf(step / 255);
+    context.fillStyle = colour(step / 255);
     context.fillRect(step, 0, 1, 1);
   }
   const share = (value) => `${(100 * (value - low)) / (high - low || 1)}%`;
@@ -90,7 +90,7 @@ export function legend(low, high, levels, unit, name = "mean distance") {
     {
       class: "legend",
       role: "img",
-      "aria-label": `Colours: ${name}, light ${low.toPrecision(4)} to dark ${high.toPrecision(4)} ${unit}`,
+      "aria-label": `Colours: ${name}, from ${low.toPrecision(4)} to ${high.toPrecision(4)} ${unit}`,
     },
     element("span", { class: "legend-name" }, withUnit(name, unit)),
     element("div", { class: "legend-bar" }, canvas, element("div", { class: "legend-ticks" }, ...ticks)),

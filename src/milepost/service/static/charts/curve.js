@@ -1,5 +1,6 @@
 /** A curve of mean distances with a band of errors. A person picks a point with mouse, touch or keyboard. */
 
+import { chartAxes } from "./axes.js";
 import { element, say, shape } from "../dom.js";
 import { amount, withUnit } from "../numbers.js";
 
@@ -65,9 +66,10 @@ export class Curve {
       (i) => this.x(xs[i]),
       (i) => this.y(values[i]),
     );
+    const unit = this.release.distance_unit;
     const plot = shape("g", { class: "plot", transform: `translate(${MARGIN.left},${MARGIN.top})` });
     plot.append(
-      this.#axes(plotWidth, plotHeight),
+      chartAxes(this.x, this.y, MARGIN, ...[this.release.columns[0], "mean distance"].map((name) => withUnit(name, unit))),
       shape("path", { class: "band", d: band(defined) }),
       shape("path", { class: "line", d: line(defined) }),
     );
@@ -81,39 +83,6 @@ export class Curve {
     this.reading = shape("g", { class: "reading-mark" });
     plot.append(this.reading);
     this.svg.replaceChildren(plot);
-  }
-
-  #axes(width, height) {
-    const { release } = this;
-    const group = shape("g", { class: "axes", "aria-hidden": "true" });
-    for (const tick of this.x.ticks(Math.max(2, Math.floor(width / 80)))) {
-      const x = this.x(tick);
-      group.append(
-        shape("line", { x1: x, x2: x, y1: height, y2: height + 5 }),
-        shape("text", { x, y: height + 19, "text-anchor": "middle" }, tick.toLocaleString("en")),
-      );
-    }
-    for (const tick of this.y.ticks(6)) {
-      const y = this.y(tick);
-      group.append(
-        shape("line", { class: "rule", x1: 0, x2: width, y1: y, y2: y }),
-        shape("text", { x: -9, y: y + 4, "text-anchor": "end" }, tick.toLocaleString("en")),
-      );
-    }
-    const middle = `translate(${-MARGIN.left + 14},${height / 2}) rotate(-90)`;
-    group.append(
-      shape(
-        "text",
-        { class: "axis-name", x: width / 2, y: height + 39, "text-anchor": "middle" },
-        withUnit(release.columns[0], release.distance_unit),
-      ),
-      shape(
-        "text",
-        { class: "axis-name", transform: middle, "text-anchor": "middle" },
-        withUnit("mean distance", release.distance_unit),
-      ),
-    );
-    return group;
   }
 
   /** Return the x of the grid that is nearest to the pointer. */

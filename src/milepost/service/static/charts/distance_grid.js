@@ -5,9 +5,20 @@ export function colourOf(share) {
   return d3.interpolateViridis(1 - 0.92 * Math.min(Math.max(share, 0), 1));
 }
 
+/** Return the colour of a share from 0 (red) over 0.5 (white) to 1 (blue). */
+function divergingColour(share) {
+  return d3.interpolateRdBu(share);
+}
+
 export class DistanceGrid {
-  /** @param {any} answer  a response of `POST …/grid`, with rows along y */
-  constructor(answer) {
+  /**
+   * @param {any} answer  a response of `POST …/grid`, with rows along y
+   * @param {string} name  of the values
+   * @param {(share: number) => string} colour  of a share between the lowest and the highest value
+   */
+  constructor(answer, name = "mean distance", colour = colourOf) {
+    this.name = name;
+    this.colour = colour;
     const ascending = answer.y[0] <= answer.y[answer.y.length - 1];
     this.xs = answer.x;
     this.ys = ascending ? answer.y : [...answer.y].reverse();
@@ -17,8 +28,24 @@ export class DistanceGrid {
     this.values = Float64Array.from(rows.flat(), (value) => (value === null ? NaN : value));
     this.low = d3.min(this.values);
     this.high = d3.max(this.values);
-    this.levels = d3.ticks(this.low, this.high, 8).filter((level) => level > this.low && level < this.high);
+    this.#setLevels();
     for (let step = 0; step < 3; step += 1) this.#extrapolate();
+  }
+
+  /** Return the second grid less the first one, with zero in the middle of the colours. */
+  static difference(first, second, name) {
+    const values = second.values.map((row, i) =>
+      row.map((value, j) => (value === null || first.values[i][j] === null ? null : value - first.values[i][j])),
+    );
+    const grid = new DistanceGrid({ ...second, values }, name, divergingColour);
+    grid.high = d3.max(grid.values, Math.abs) || 1;
+    grid.low = -grid.high;
+    grid.#setLevels();
+    return grid;
+  }
+
+  #setLevels() {
+    this.levels = d3.ticks(this.low, this.high, 8).filter((level) => level > this.low && level < this.high);
   }
 
   /** Extrapolate by one cell beyond the border, so that colours and contours reach it. */
@@ -72,7 +99,7 @@ export class DistanceGrid {
     Object.assign(canvas, { width, height });
     const context = canvas.getContext("2d");
     const image = new ImageData(width, height);
-    const colours = d3.range(512).map((step) => d3.rgb(colourOf(step / 511)));
+    const colours = d3.range(512).map((step) => d3.rgb(this.colour(step / 511)));
     const scale = 511 / (this.high - this.low || 1);
     for (let py = 0, offset = 0; py < height; py += 1) {
       const y = projection.y.invert((py + 0.5) / ratio);

@@ -72,9 +72,9 @@ export class MapFigure {
     const position = { left: margin.left, top: margin.top, width: projection.plotWidth, height: projection.plotHeight };
     for (const [side, value] of Object.entries(position)) this.canvas.style.setProperty(side, `${value}px`);
     this.plot = shape("g", { class: "plot", transform: `translate(${margin.left},${margin.top})` });
-    const clip = shape("clipPath", { id: "border-clip" }, shape("path", { d: projection.outline() }));
+    const clip = shape("clipPath", { id: projection.clipId }, shape("path", { d: projection.outline() }));
     const background = shape("path", { class: this.grid ? "background with-colours" : "background", d: projection.outline() });
-    const basemap = shape("g", { class: "basemap", "clip-path": "url(#border-clip)", "aria-hidden": "true" });
+    const basemap = shape("g", { class: "basemap", "clip-path": projection.clip, "aria-hidden": "true" });
     const outline = shape("path", { class: "outline", d: projection.outline() });
     this.plot.append(shape("defs", {}, clip), background, basemap);
     this.plot.append(this.grid ? contourLines(this.grid, projection) : gridLines(projection));
@@ -89,7 +89,7 @@ export class MapFigure {
     this.canvas.hidden = this.grid === null;
     if (this.grid) this.grid.paint(this.canvas, projection);
     if (this.grid)
-      this.legend.replaceChildren(legend(this.grid.low, this.grid.high, this.grid.levels, this.release.distance_unit));
+      this.legend.replaceChildren(legend(this.grid.low, this.grid.high, this.grid.levels, this.release.distance_unit, this.grid.name, this.grid.colour));
     if (projection.geographic) {
       basemapPath(projection).then((path) => path && this.projection === projection && basemap.append(shape("path", { d: path })));
     }

@@ -3,6 +3,7 @@
 import { borderOf, clampInside } from "./space_border.js";
 import { withUnit } from "../numbers.js";
 
+let clipCount = 0; // every map has its own clip path
 const MARGIN = { top: 10, right: 14, bottom: 44, left: 56 };
 
 export class Projection {
@@ -34,7 +35,13 @@ export class Projection {
     this.x = d3.scaleLinear([left, right], [0, this.plotWidth]);
     this.y = d3.scaleLinear([bottom, top], [this.plotHeight, 0]);
     this.extent = extent;
+    this.clipId = `border-clip-${(clipCount += 1)}`;
     this.longitudeScale = longitudeScale;
+  }
+
+  /** The clip path of the border, as an attribute has it. */
+  get clip() {
+    return `url(#${this.clipId})`;
   }
 
   /** The columns of x and y. */
