@@ -1,9 +1,10 @@
 """Sessions: queries that arrive one by one about a fixed private table (the paper's interactive setting)."""
 
+import math
 import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from threading import Lock
 from types import TracebackType
 from typing import Any, NoReturn, Self
@@ -56,15 +57,10 @@ class Answer(Estimate):
     (True, 9)
     """
 
-    bound: float = field(repr=False)
-    updated: bool
-    remaining: int | None
+    error: float = math.inf  # as a field, since low may be cut at 0
+    updated: bool = False
+    remaining: int | None = None
     tested: bool = True
-
-    @property
-    def error(self) -> float:
-        """Return the bound on the error of the value."""
-        return self.bound
 
 
 class Session:

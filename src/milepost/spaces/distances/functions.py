@@ -21,7 +21,7 @@ from milepost.errors import MilepostError
 MAX_POINTS = 512  # of one function: a sum of so many floats is off by less than 2⁻⁴³ of the largest distance
 WEIGHT_BITS = 52
 WEIGHT_ONE = 1 << WEIGHT_BITS  # the sum of all weights' sizes; floats hold every weight exactly
-ROOM = 2  # quanta that a range has besides: rounding of distances between points, and of the value
+ROOM = 2  # quanta besides distances between points: their rounding, and that of the value
 
 
 class DistanceFunction(ABC):
@@ -131,8 +131,8 @@ class WeightedSum(DistanceFunction):
         if between is not None and not (self.non_negative or max(self.weights) < 0):
             rest, width = self._paired(between)
             ends = self._ends(rest, low, high)
-            smallest, largest = max(smallest, ends[0] - width), min(largest, ends[1] + width)
-        return math.floor(smallest) - ROOM, math.ceil(largest) + ROOM
+            smallest, largest = max(smallest, ends[0] - width - ROOM), min(largest, ends[1] + width + ROOM)
+        return math.floor(smallest), math.ceil(largest)
 
     @staticmethod
     def _ends(shares: FloatArray, low: FloatArray, high: FloatArray) -> tuple[float, float]:
@@ -218,7 +218,7 @@ class WeightedDistances(GivenQuery):
     """
 
     points: Any
-    weights: Sequence[float]
+    weights: Sequence[float] | FloatArray
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "weights", _read_weights(self.weights))
