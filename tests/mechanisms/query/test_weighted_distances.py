@@ -301,9 +301,10 @@ def test_the_farthest_pair_uses_the_budget_up() -> None:
 
 @pytest.mark.parametrize("name", [name for name in KERNELS if name != "universe"])
 def test_the_norm_of_a_pair_covers_the_rounding_of_sums(name: str) -> None:
-    """As the proof page's section 7 assumes: S·max C is at least the squared diameter."""
+    """As the proof page's section 7 assumes: the diameter is at most √(S·max C) and 2√(S₁·max C)."""
     space = KERNELS[name]
-    assert all(kernel.pair * kernel.max_variance >= space.diameter**2 * (1 - 1e-6) for kernel in space.kernels)
+    for kernel in space.kernels:
+        assert min(kernel.pair, 4 * kernel.single) * kernel.max_variance >= space.diameter**2 * (1 - 1e-6)
 
 
 # Noise.
@@ -366,7 +367,7 @@ RELEASES = 600
 @pytest.mark.slow
 @taking
 def test_answers_have_the_deviation_that_they_claim(mechanism: str) -> None:
-    """And not 10 % more or less, for a sum, a difference of near points, and one of far points."""
+    """And not a quarter more or less, for a sum, a difference of near points, and one of far points."""
     guarantee = PURE if mechanism == "laplace" else APPROXIMATE
     queries = inside(PLANE, [SUM, NEAR, FAR])
     tool = mechanism_of(mechanism)
@@ -380,7 +381,7 @@ def test_answers_have_the_deviation_that_they_claim(mechanism: str) -> None:
     law: Any = "laplace" if mechanism == "laplace" else "gaussian"
     unit = math.sqrt(2) if mechanism == "laplace" else 1.0
     for errors in ((values - exact) / deviations * unit).T:
-        assert_scale(errors, law=law, against=1.2, comparisons=3)
+        assert_scale(errors, law=law, against=1.25, comparisons=3)
 
 
 @pytest.mark.slow
