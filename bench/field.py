@@ -17,7 +17,8 @@ from bench.accuracy import DELTA, EPSILON
 from bench.run import Bounds, interleaved, main, squares_of
 from milepost._typing import FloatArray
 from milepost.ingest.aggregation import read_sums
-from milepost.mechanisms.query.cholesky import CholeskyFactor
+from milepost.ingest.query_points import read_queries
+from milepost.mechanisms.query.cholesky import NUGGET, CholeskyFactor
 from milepost.mechanisms.query.field import FRACTION_BITS, Field, Innovations
 from milepost.privacy.noise import gaussian
 from milepost.privacy.protected_change import ProtectedChange
@@ -29,6 +30,9 @@ ROWS, MANY, LARGE = 2_000, 3_000, 1_000_000
 COUNTS = {1: 40_000, 100: 2_000, MANY: 2_000}  # the number of queries, and of draws of their noise
 CHECKED = {1: 2_000, 100: 500, 300: 200}
 ROUNDS = 5  # the number of queries that are timed
+NEAR = 0.01  # diameters between two near points
+RECORDS = 400_000  # numbers of records among which the range of a weighted sum is found
+MEAN_BOUND, SLACK = 4.2, 1.02  # of a mean of ten points; on the theory of a difference
 
 
 @dataclass(frozen=True)
@@ -48,6 +52,13 @@ class Case:
         vectors = rng.standard_normal((count, self.space.width))
         lengths = rng.random((count, 1)) ** (1 / self.space.width)
         return np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True) * lengths)
+
+    def border(self, rng: np.random.Generator, count: int) -> FloatArray:
+        """Return points at the border of the ball, at corners of the box, or in all directions."""
+        points = self.points(rng, count)
+        if isinstance(self.space, mp.L1):
+            return np.rint(points)
+        return np.asarray(points / np.linalg.norm(points, axis=1, keepdims=True))
 
 
 CASES = (
@@ -120,6 +131,35 @@ def worst_deviation(space: Space) -> float:
     return noise.deviation / (space.diameter / GUARANTEE.mu)
 
 
+def weighted_sums(case: Case, bounds: Bounds) -> None:
+    """Print claimed deviations of weighted sums ÷ that at the worst position, and ÷ the sum's own single.
+
+    The own single is a Gaussian for the range of the sum's values, alone. Deviations do not depend on noise: with S the
+    largest squared norm of a pair they are √(S·wᵀCw)/(n·μ). A difference of two points at a distance d has values
+    within ±d, and √(S/d) times its own single, but for the nugget. The range of a mean distance is found among records
+    at the border.
+    """
+    rng, space = np.random.default_rng(3), case.space
+    spread = case.points(rng, 10)
+    near = np.vstack([spread[0], spread[0] + NEAR * space.diameter * np.eye(space.width)[0]])
+    pairs = {f"d(x, a) − d(x, b), {name}": points for name, points in (("near", near), ("far", spread[:2]))}
+    sums = [mp.WeightedDistances(spread, np.full(10, 0.1))]
+    queries, _ = read_queries([*sums, *(mp.WeightedDistances(pair, [1, -1]) for pair in pairs.values())], space)
+    noise = Field().noise(space, queries.count, ProtectedChange(), GUARANTEE)
+    _, lengths, _ = Innovations(noise, 1).ask(queries.weighted_points, [0] * queries.count)
+    deviations = lengths * noise.quantum * queries.factors
+    records = space.read(np.vstack([case.border(rng, RECORDS // space.width), spread]))
+    values = queries.evaluate(space.distance(records, queries.points))[:, 0] * queries.quantum
+    apart = [float(space.query_distances(pair[:1], pair[1:])[0, 0]) for pair in pairs.values()]
+    ranges = [float(np.ptp(values)), *(2 * distance for distance in apart)]
+    nugget = NUGGET * noise.kernel.max_variance
+    limits = [MEAN_BOUND, *(SLACK * math.sqrt(noise.kernel.pair * (far + nugget)) / far for far in apart)]
+    for name, deviation, width, limit in zip(["mean of 10", *pairs], deviations, ranges, limits, strict=True):
+        own = bounds.at_most(f"{case.name}, {name}, own single", deviation * GUARANTEE.mu / width, limit)
+        point = bounds.at_most(f"{case.name}, {name}, worst place", deviation / noise.deviation, 1.5)
+        print(f"{case.name:<18}{name:<26}{point:>12}{own:>12}   (bound {limit:.2f})")
+
+
 def benchmark(check: bool, bounds: Bounds) -> None:
     """Measure errors and time; --check asks and draws less often, and times the parts of a query separately."""
     counts = CHECKED if check else COUNTS
@@ -138,6 +178,9 @@ def benchmark(check: bool, bounds: Bounds) -> None:
         )
     for name, (space, bound) in CLAIMED.items():
         print(f"{name:<24}{bounds.at_most(name, worst_deviation(space), bound):>6}   (bound {bound:.3g})")
+    print("weighted sums of distances: deviation ÷ the worst place, and ÷ own single")
+    for case in CASES:
+        weighted_sums(case, bounds)
     print(f"one query after {MANY:,}, at n = {LARGE:,}")
     for case in (CASES[0], CASES[3]):
         speed(case, check, bounds)

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from milepost.spaces.arbitrary import AnyMetric
     from milepost.spaces.base import Space
     from milepost.spaces.columns import category, flag, number
+    from milepost.spaces.distances.functions import WeightedDistances
     from milepost.spaces.embeddings.embedding import Embedding
     from milepost.spaces.fields import SpaceField
     from milepost.spaces.geographic import GreatCircle
@@ -75,6 +76,7 @@ __all__ = [
     "Space",
     "SpaceField",
     "Synopsis",
+    "WeightedDistances",
     "audit",
     "category",
     "difference",
@@ -119,6 +121,7 @@ _NAMES = {  # of each module, which is loaded when one of them is first used
     "spaces.arbitrary": "AnyMetric",
     "spaces.base": "Space",
     "spaces.columns": "category flag number",
+    "spaces.distances.functions": "WeightedDistances",
     "spaces.embeddings.embedding": "Embedding",
     "spaces.fields": "SpaceField",
     "spaces.geographic": "GreatCircle",

@@ -22,6 +22,7 @@ from milepost.auditing.case import Draw, gaussian_ratio, sketch_of
 from milepost.auditing.case_matrix import APPROXIMATE
 from milepost.auditing.noise_trace import NoiseTrace, TracePair
 from milepost.ingest.aggregation import read_sums
+from milepost.ingest.query_points import read_queries
 from milepost.mechanisms.coordinate.slopes import Slopes
 from milepost.mechanisms.paper.game import PrivateGame
 from milepost.mechanisms.paper.tangents import convex_learner, interactive_margins
@@ -31,6 +32,7 @@ from milepost.mechanisms.query.cholesky import CholeskyFactor
 from milepost.mechanisms.query.field import FRACTION_BITS, Field, Innovations
 from milepost.mechanisms.query.links import Links
 from milepost.mechanisms.query.net import Net
+from milepost.mechanisms.query.per_query import PerQuery
 from milepost.mechanisms.table_model import GROUP_SHARE, SHARES, STEPS, noisy_group_weights, noisy_moments, noisy_step
 from milepost.pipeline.find_bounds import Scales
 from milepost.pipeline.private_ball import CENTER_SHARE, COMPARISONS, BallScales, grid_center, grid_of
@@ -38,8 +40,10 @@ from milepost.privacy.guarantee import Guarantee
 from milepost.privacy.protected_change import ProtectedChange
 from milepost.privacy.sparse_vector import noise_scales
 from milepost.spaces.base import require_chart
+from milepost.spaces.distances.functions import WEIGHT_ONE, WeightedDistances, WeightedSum
 from milepost.spaces.embeddings.anchor import Anchor
 from milepost.spaces.embeddings.embedding import QUANTA
+from milepost.spaces.kernels.weighted_points import WeightedPoints
 from milepost.spaces.lp import L1
 from milepost.spaces.queries import Queries
 from milepost.statistics.ball_points import BallGrid
@@ -453,7 +457,7 @@ def exact_choice(epsilon: float = 3.0) -> KnownCase:
 class AgainstNoisy(Innovations):
     """Each innovation is taken against the noisy answers so far, which an analyst has, instead of the exact sums."""
 
-    def ask(self, points: AnyArray, sums: Sequence[int]) -> tuple[IntArray, FloatArray, FloatArray]:
+    def ask(self, points: AnyArray | WeightedPoints, sums: Sequence[int]) -> tuple[IntArray, FloatArray, FloatArray]:
         """Run the shipped step, then take the noisy sums for exact ones."""
         answers = super().ask(points, sums)
         self.exact = list(self.noisy)
@@ -520,6 +524,59 @@ def forgotten_root(epsilon: float = 1.0, count: int = 4) -> KnownCase:
 
     runs = [partial(run, mover) for mover in (0.0, 1.0)]
     return case_from_traces("field", "several queries with the Laplace noise of one", Pure(epsilon), *runs)
+
+
+class ForgottenCrossTerms(CholeskyFactor):
+    """A factor that takes the values at the points of a weighted sum to be independent."""
+
+    def _covariance(self, left: WeightedPoints, *_: FloatArray | WeightedPoints) -> FloatArray:
+        own = WeightedPoints(left.points, np.square(left.filled_weights), left.counts)
+        return np.diag(2 * own.halves(self.kernel)) / self.unit**2
+
+
+def forgotten_cross_terms() -> KnownCase:
+    """A mean distance to four points that are near each other, with the noise of four independent answers."""
+    space, guarantee = L1([(0, 1)]), Guarantee(6.0, 1e-6)
+    noise = Field().noise(space, 1, ProtectedChange(), guarantee)
+    queries, _ = read_queries([WeightedDistances([[0.0], [0.01], [0.02], [0.03]], [1, 1, 1, 1])], space)
+
+    def run(mover: float) -> object:
+        innovations = Innovations(noise, 2)
+        innovations.factor = ForgottenCrossTerms(noise.kernel, 1, noise.unit)
+        sums = read_sums([[mover], [0.5]], space, queries).values[0].tolist()
+        return innovations.ask(queries.weighted_points, sums)
+
+    runs = [partial(run, mover) for mover in (0.0, 1.0)]
+    return case_from_traces("field", "a sum of answers that are taken to be independent", Gaussian(guarantee.mu), *runs)
+
+
+# --- gaussian and laplace -------------------------------------------------------------------------------------------
+
+
+class DifferenceOfRanges(WeightedSum):
+    """A difference of distances whose range is taken to be the difference of their ranges, |r − r′|."""
+
+    def range(self, low: FloatArray, high: FloatArray, between: FloatArray | None) -> tuple[float, float]:  # noqa: ARG002
+        """Return the weighted sum of the low ends, and that of the high ends."""
+        ends = sorted((float(self.shares @ low), float(self.shares @ high)))
+        return math.floor(ends[0]), math.ceil(ends[1])
+
+
+def difference_of_ranges(epsilon: float = 3.0) -> KnownCase:
+    """d(x, 0) − d(x, ½) changes by 1 from one end of a line to the other, and the ranges of both differ by ½.
+
+    The values are not cut to the range that is taken to be theirs.
+    """
+    space = L1([(0, 1)])
+    right, _ = read_queries([WeightedDistances([[0.0], [0.5]], [1, -1])], space)
+    queries = replace(right, functions=(DifferenceOfRanges((WEIGHT_ONE // 2, -WEIGHT_ONE // 2)),))
+
+    def run(record: list[float]) -> object:
+        design = PerQuery("laplace").predict(queries, 1, ProtectedChange(), Guarantee(epsilon))
+        return design.run(read_sums([record], space, queries))
+
+    runs = [partial(run, record) for record in ([0.0], [1.0])]
+    return case_from_traces("laplace", "a range that is a difference of ranges", Pure(epsilon), *runs)
 
 
 # --- basis ----------------------------------------------------------------------------------------------------------

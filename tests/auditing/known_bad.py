@@ -25,6 +25,8 @@ def known_bad_cases() -> Iterator[tuple[KnownCase, int]]:
     yield bad_mechanisms.exact_total(), 400
     yield bad_mechanisms.against_noisy(), 1500
     yield bad_mechanisms.forgotten_root(), 40_000
+    yield bad_mechanisms.forgotten_cross_terms(), 12_000
+    yield bad_mechanisms.difference_of_ranges(), 12_000
     yield bad_groups.uncounted(), 200
     yield bad_groups.one_ended(), 12_000
     yield bad_mechanisms.uncut(), 4000

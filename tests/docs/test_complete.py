@@ -26,6 +26,7 @@ ENTRIES = dict(ENTRY.findall(PAGE))  # the options of each name
 INNER = {  # public for the rest of the library only
     "milepost.Synopsis": {"coordinates", "groups", "positions", "read_points"},
     "milepost.Session": {"go_on"},
+    "milepost.WeightedDistances": {"function"},
 }
 
 

@@ -37,6 +37,7 @@ RUN = {  # pages whose blocks are all run, and whether that takes longer than a 
     "how-to/difference.md": True,
     "how-to/embeddings.md": True,
     "how-to/interactive.md": True,
+    "how-to/weighted.md": True,
     "how-to/extend.md": True,
     "how-to/sharing.md": False,
     "explanation/one-price.md": True,

@@ -25,6 +25,7 @@ from milepost.sessions.engine import Step
 from milepost.sessions.engines.field import FieldEngine
 from milepost.sessions.engines.game import GameEngine
 from milepost.sessions.store import SCHEMA, Store
+from milepost.spaces.queries import Queries
 from tests.sessions.tables import KINDS, LIMIT, PEOPLE, PURE, SESSION_PARAMS, SPACE, open_session, points, steps_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::milepost.AccuracyWarning")
@@ -536,13 +537,13 @@ def secrets_of(session: mp.Session, kind: str) -> list[bytes]:
     draws: list[int] = []
     if kind == "field":
         assert isinstance(engine, FieldEngine)
-        numbers = [*engine._sums(np.array(points(30))), *engine._innovations.exact]
+        numbers = [*engine._sums(Queries(np.array(points(30)), engine.space)), *engine._innovations.exact]
         assert len(numbers) == 60
     else:
         assert isinstance(engine, GameEngine)
         epoch = engine._game._epoch
         draws = [] if epoch is None else [epoch._threshold, *epoch._queries._buffer]  # none right after an update
-        positions, _ = engine.positions(np.array(points(30)))
+        positions = engine._borders(Queries(np.array(points(30)), engine.space))
         everyone = np.arange(positions.shape[1])
         numbers = [int(sum_) for position in positions for sum_ in engine._game._borders.value[everyone, position]]
     noisy = {int(integer) for step in session._steps for integer in np.frombuffer(step.released, dtype=np.int64)}

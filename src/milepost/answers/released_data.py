@@ -51,8 +51,11 @@ class ReleasedData:
 
     @property
     def given_queries(self) -> AnyArray | None:
-        """Return the only points it answers, as the space reads them; None if it answers any point."""
-        return self.space.given_queries if self.queries is None else self.queries.points
+        """Return the only points it answers, as the space reads them; None if it answers any point.
+
+        Weighted distances among the given queries are none of them.
+        """
+        return self.space.given_queries if self.queries is None else self.queries.single_points
 
     @property
     def confidence(self) -> float:
@@ -210,6 +213,8 @@ class ReleasedData:
         True
         """
         if self.given_queries is not None:
+            if not len(self.given_queries):
+                raise MilepostError("this release answers weighted distances only, and no point that could be a center")
             return self.space.user_point(
                 self.given_queries[int(np.argmin(self.statistic.values(self.positions(self.given_queries))))]
             )

@@ -153,13 +153,15 @@ def hats_cases() -> Iterator[Case]:
 
 
 def gaussian_cases() -> Iterator[Case]:
-    """Yield cases of Gaussian noise on distances to queries in two spaces, and at a place whose range is narrow."""
-    yield from _cases("gaussian", APPROXIMATE, (fixtures.steps, fixtures.objects, fixtures.middle))
+    """Yield cases of Gaussian noise on distances to queries in two spaces, at a narrow range, and on weighted sums."""
+    yield from _cases("gaussian", APPROXIMATE, (fixtures.steps, fixtures.objects, fixtures.middle, fixtures.sums))
+    yield _case("gaussian", APPROXIMATE, fixtures.sums, "add-remove")
 
 
 def laplace_cases() -> Iterator[Case]:
-    """Yield cases of Laplace noise on distances to queries in two spaces, and at a place whose range is narrow."""
-    yield from _cases("laplace", PURE, (fixtures.steps, fixtures.objects, fixtures.middle))
+    """Yield cases of Laplace noise on distances to queries in two spaces, at a narrow range, and on weighted sums."""
+    yield from _cases("laplace", PURE, (fixtures.steps, fixtures.objects, fixtures.middle, fixtures.sums))
+    yield _case("laplace", PURE, fixtures.sums, "add-remove")
 
 
 def net_cases() -> Iterator[Case]:
@@ -176,17 +178,17 @@ def basis_cases() -> Iterator[Case]:
 
 
 def field_cases() -> Iterator[Case]:
-    """Yield cases of field with all queries at once in three spaces, and one after the other in a session.
+    """Yield cases of field with all queries at once, weighted sums among them, and one after the other in a session.
 
     With a pure guarantee the worst queries of a session are those whose innovations change by the same amount.
     """
     line = replace(fixtures.line(), positions=(0.0, 1.0, 0.5))
-    sessions = (APPROXIMATE, line), (PURE, replace(line, queries=[[(2 - math.sqrt(2)) / 4], [0.0]]))
-    for guarantee, fixture in sessions:
-        yield from _cases("field", guarantee, (fixtures.steps, fixtures.earth, fixtures.letters))
-        for name in ("replace", "add-remove"):
-            search = session_search(fixture, RELATIONS[name], guarantee)
-            yield SearchedCase.of("field", f"line, session, {name}", _claim(guarantee), search)
+    worst = replace(line, queries=[[(2 - math.sqrt(2)) / 4], [0.0]])
+    for guarantee, fixture, sums in ((APPROXIMATE, line, fixtures.sums), (PURE, worst, fixtures.difference)):
+        yield from _cases("field", guarantee, (fixtures.steps, fixtures.earth, fixtures.letters, sums))
+        for asked, name in product((fixture, sums()), ("replace", "add-remove")):
+            search = session_search(asked, RELATIONS[name], guarantee)
+            yield SearchedCase.of("field", f"{asked.name}, session, {name}", _claim(guarantee), search)
 
 
 def quadtree_cases() -> Iterator[Case]:

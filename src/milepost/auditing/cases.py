@@ -26,6 +26,7 @@ from milepost.spaces.arbitrary import AnyMetric
 from milepost.spaces.base import Space
 from milepost.spaces.lp import L1, L2
 from milepost.spaces.metrics import precomputed
+from milepost.spaces.queries import Queries
 from milepost.statistics.ball_points import DistanceCounts, PointSums
 from milepost.statistics.magnitudes import MAX_VALUE, Magnitudes
 from milepost.statistics.model_sums import (
@@ -152,11 +153,11 @@ def session_cases() -> Iterator[Case]:
 
 def _session(space: L1, sketch: Sketch, pair: list[Sketch], margins: Margins, queries: list[float]) -> Draw:
     exact = [side.borders() for side in pair]
-    points = np.array(queries)[:, None]
+    points = Queries(np.array(queries)[:, None], space)
 
     def transcript() -> tuple[int, float]:
         engine = GameEngine(sketch, space, margins)
-        answers = engine.answer(engine.positions(points)[0])
+        answers = engine.answer(points)
         update = next((k for k, answer in enumerate(answers) if answer.updated), len(queries))
         later = next((k for k in range(update + 1, len(queries)) if queries[k] != queries[update]), None)
         if later is None:

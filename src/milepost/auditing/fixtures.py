@@ -10,6 +10,7 @@ import numpy as np
 from milepost.spaces.angular import Angular
 from milepost.spaces.arbitrary import AnyMetric
 from milepost.spaces.base import Space
+from milepost.spaces.distances.functions import WeightedDistances
 from milepost.spaces.embeddings.embedding import QUANTA
 from milepost.spaces.geographic import GreatCircle
 from milepost.spaces.lp import L1, L2
@@ -46,6 +47,24 @@ def line() -> Fixture:
 def middle() -> Fixture:
     """Return an interval that is asked about in its middle, from which no record is farther than half of its length."""
     return Fixture("middle", lambda: L1([(0, 1)]), (0.5, 0.0, 1.0, 0.25), queries=[[0.5], [0.5]])
+
+
+def sums() -> Fixture:
+    """Return an interval that is asked about the difference of its ends, that of near points, a sum, and an end."""
+    ends, near = [[0.0], [1.0]], [[0.0], [0.1]]
+    queries = [
+        WeightedDistances(ends, [1, -1]),
+        WeightedDistances(near, [3, -3]),
+        WeightedDistances([[0.0], [0.25], [0.5]], [2, 1, 1]),
+        [0.0],
+    ]
+    return Fixture("weighted sums", lambda: L1([(0, 1)]), (0.0, 1.0, 0.5, 0.25), queries=queries)
+
+
+def difference() -> Fixture:
+    """Return an interval that is asked about the difference of its ends alone, where the ends differ most."""
+    queries = [WeightedDistances([[0.0], [1.0]], [1, -1])]
+    return Fixture("difference", lambda: L1([(0, 1)]), (0.0, 1.0, 0.5, 0.25), queries=queries)
 
 
 def plane() -> Fixture:

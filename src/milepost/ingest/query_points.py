@@ -21,7 +21,9 @@ from milepost.ingest.dataframes import (
 )
 from milepost.ingest.geopandas import to_columns
 from milepost.spaces.base import Space
+from milepost.spaces.distances.functions import POINT, DistanceFunction, GivenQuery
 from milepost.spaces.objects import object_array, objects_of
+from milepost.spaces.queries import Queries, key_of
 
 
 def query_points(
@@ -40,6 +42,49 @@ def query_points(
     data = to_readable(data)
     data = data.read_all() if isinstance(data, pa.RecordBatchReader) else data
     return _rows(data, len(names))
+
+
+def read_queries(data: Any, space: Space) -> tuple[Queries, bool]:
+    """Return points, or queries such as `WeightedDistances`, or a list of both, and whether it is a single one."""
+    if isinstance(data, GivenQuery):
+        return _functions([data], space), True
+    if isinstance(data, list | tuple) and any(isinstance(item, GivenQuery) for item in data):
+        return _functions(data, space), False
+    batch, single, _ = query_points(data, space)
+    return Queries(space.read_queries(batch), space), single
+
+
+def _functions(items: Sequence[Any], space: Space) -> Queries:
+    """Return queries some of which are functions of the distances to several points."""
+    functions: list[DistanceFunction] = []
+    factors: list[float] = []
+    points: list[AnyArray] = []
+    for item in items:
+        if isinstance(item, GivenQuery):
+            function, some, factor = _function(item, space)
+        else:
+            batch, single, _ = query_points(item, space)
+            if not single:
+                raise MilepostError(f"queries must be a list of points and weighted distances, got {item!r} among them")
+            function, some, factor = POINT, space.read_queries(batch), 1.0
+        functions.append(function)
+        factors.append(factor)
+        points.append(some)
+    return Queries(np.concatenate(points), space, tuple(functions), np.array(factors))
+
+
+def _function(query: GivenQuery, space: Space) -> tuple[DistanceFunction, AnyArray, float]:
+    """Return the function of a query, its points, each of them once and in an order of their own, and its factor."""
+    batch, _, _ = query_points(query.points, space)
+    points = space.read_queries(batch)
+    if not len(points):
+        raise MilepostError(f"{type(query).__name__} needs at least one point, got none")
+    keys: list[Any] = [key_of(point) for point in points]
+    first = {key: index for index, key in reversed(list(enumerate(keys)))}
+    order = {key: rank for rank, key in enumerate(sorted(first))}
+    function, used, factor = query.function([order[key] for key in keys])
+    distinct = points[[first[key] for key in order]]
+    return function, distinct[used], factor
 
 
 def _check(data: Any, space: Space) -> None:

@@ -86,7 +86,7 @@ class MemorySource:
         """Return the sums, computed by several threads where there are many distances."""
         spec = DistanceSums.spec(self.space, 1, queries, prepared=True)
         threads = reading_threads(self.space, [spec])
-        (sums,) = aggregate([spec], self._tasks(max(1, BLOCK_NUMBERS // queries.count)), threads)
+        (sums,) = aggregate([spec], self._tasks(max(1, BLOCK_NUMBERS // len(queries.points))), threads)
         return cast(DistanceSums, sums)
 
     def shift_queries(self, queries: AnyArray) -> tuple[AnyArray, FloatArray]:
@@ -122,10 +122,11 @@ class SketchSource:
         result = DistanceSums(queries.count)
         result.totals[0] = self.borders.total
         columns, ratios = np.arange(self.space.embedding.dimension), self._ratios(queries)
-        for index, cells in enumerate(self._cells(queries.points)):
+        totals = []
+        for cells in self._cells(queries.points):
             parts = self.borders.value[columns, cells].tolist()
-            total = sum(map(mul, ratios, parts))
-            result.values[0, index] = (total + (1 << (RATIO_BITS - 1))) >> RATIO_BITS
+            totals.append(sum(map(mul, ratios, parts)))
+        result.values[0] = queries.round_sums(totals, RATIO_BITS)
         return result
 
     def _cells(self, queries: AnyArray) -> IntArray:

@@ -474,12 +474,29 @@ class CoordinateMechanism(Mechanism[Embedding, CoordinateDesign]):
 
 
 class QueryMechanism(Mechanism[Queries, QueryDesign]):
-    """A mechanism for given queries."""
+    """A mechanism for given queries: points and, if it takes them, weighted sums of distances to several points."""
+
+    takes_weighted_distances: ClassVar[bool] = False
+
+    def takes(self, queries: Queries | None) -> bool:
+        """Return whether it answers queries of these kinds."""
+        return queries is None or queries.functions is None or self.takes_weighted_distances
+
+    def predict(self, public: Queries, n: int, change: ProtectedChange, guarantee: Guarantee) -> QueryDesign:
+        """Return the design; refuse queries that it does not answer."""
+        self.check_queries(public)
+        return super().predict(public, n, change, guarantee)
+
+    def check_queries(self, queries: Queries | None) -> None:
+        """Refuse queries that it does not answer."""
+        if not self.takes(queries):
+            raise MilepostError(f"{self.name} answers points only, and there are weighted distances among the queries")
 
     def summands(self, queries: Queries, quanta: IntArray) -> IntArray:  # noqa: ARG002
-        """Return each record's summands int64[n, m], within ±2²⁴, from its distances int64[n, k] to the queries.
+        """Return each record's summands int64[n, m], within ±2²⁴, from its values int64[n, k] for the queries.
 
-        Rows do not depend on each other; m follows from the queries. By default the distances themselves are summed.
+        A value is the distance to a point, or a function of several. Rows do not depend on each other; m follows from
+        the queries. By default the values themselves are summed.
         """
         return quanta
 

@@ -97,7 +97,8 @@ def load_statistic(
 ) -> NoisyStatistic:
     """Return the statistic that a mechanism of this name has released; n: as for `NoisyStatistic.load`."""
     mechanism = _registered[name]
-    if isinstance(mechanism, QueryMechanism) != (queries is not None):
+    takes = isinstance(mechanism, QueryMechanism) and mechanism.takes(queries)
+    if takes != (queries is not None):
         raise MilepostError(f"the file's card has queries that {name} does not answer, or lacks those that it does")
     embedded = isinstance(mechanism, CoordinateMechanism)
     public = queries if queries is not None else space.embedding if embedded else space
@@ -115,13 +116,20 @@ def coordinate_names() -> list[str]:
     return [name for name, mechanism in _registered.items() if isinstance(mechanism, CoordinateMechanism)]
 
 
-def capable_names(change: ProtectedChange, guarantee: Guarantee, query: bool) -> list[str]:
-    """Return the names of the mechanisms that can give a guarantee: those for given queries, or those for any point."""
+def capable_names(
+    change: ProtectedChange, guarantee: Guarantee, query: bool, queries: Queries | None = None
+) -> list[str]:
+    """Return the names of the mechanisms that can give a guarantee: those for given queries, or those for any point.
+
+    queries: the given ones, if any; mechanisms that do not answer them are left out.
+    """
     result = []
     for name, mechanism in _registered.items():
         if isinstance(mechanism, QueryMechanism) == query:
             try:
                 mechanism.check(change, guarantee)
+                if isinstance(mechanism, QueryMechanism):
+                    mechanism.check_queries(queries)
             except MilepostError:
                 continue
             result.append(name)

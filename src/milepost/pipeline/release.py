@@ -310,7 +310,8 @@ def run_release(
     n = group_size(size.total, change)
     best = best_choice(feasible, n, change, size.left)
     spend = best.prepare(table)
-    warn_large_error(best, table, n, size.left)
+    factor = 1.0 if feasible.queries is None else float(feasible.queries.factors.max())
+    warn_large_error(best, table, n, size.left, factor)
     spent = best.mechanism.accounted(guarantee)
     drawing()
     if change.public_total:
@@ -318,9 +319,14 @@ def run_release(
     return counted_synopsis(best.space, spend(), table.row_columns.labels, spent, change, best.queries)
 
 
-def warn_large_error(choice: Choice | SessionChoice, table: Table, n: int, guarantee: Guarantee) -> None:
-    """Warn if the predicted error for n records is more than a quarter of the diameter, and name a remedy."""
-    error, diameter = choice.error, table.space.diameter
+def warn_large_error(
+    choice: Choice | SessionChoice, table: Table, n: int, guarantee: Guarantee, factor: float = 1.0
+) -> None:
+    """Warn if the predicted error for n records is more than a quarter of the diameter, and name a remedy.
+
+    factor: the largest factor of a query, on the diameter.
+    """
+    error, diameter = choice.error, table.space.diameter * factor
     if error <= diameter / 4:
         return
     rows = table.change.rows(n)

@@ -3,11 +3,14 @@
 import math
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, ClassVar, TypeAlias, TypeVar
+
+import numpy as np
 
 from milepost._validation import did_you_mean
 from milepost.errors import MilepostError
-from milepost.ingest.query_points import query_points
+from milepost.ingest.query_points import read_queries
 from milepost.ingest.record_source import max_query_shift, open_source
 from milepost.ingest.table import Table, check_count
 from milepost.mechanisms.base import (
@@ -21,6 +24,7 @@ from milepost.mechanisms.base import (
     QueryMechanism,
 )
 from milepost.mechanisms.coordinate.modeled_curves import with_model
+from milepost.mechanisms.noise_quantiles import normal_quantile
 from milepost.mechanisms.paper.margins import Margins, check_game
 from milepost.mechanisms.paper.tangents import Tangents, interactive_error, interactive_margins, interactive_prediction
 from milepost.mechanisms.query.field import Field, FieldNoise, session_prediction
@@ -60,32 +64,51 @@ FASTER_SHARE = 4  # an effort of "faster" takes no more than this part of the de
 ANY_POINT = 0.95  # the factor on an error if any number of any points can be asked
 
 
+def combined_error_factor(queries: Queries | None) -> float:
+    """Return how many times the error of one point the widest interval of a query has, from answers at its points.
+
+    The interval of a weighted sum of m answers is the sum of intervals that fail m times less often.
+    """
+    if queries is None or queries.functions is None:
+        return 1.0
+    quantiles = np.array([normal_quantile(0.05 / function.count) for function in queries.functions])
+    return float((queries.factors * quantiles).max() / normal_quantile(0.05))
+
+
+def multiply_errors(prediction: Prediction, factor: float) -> Prediction:
+    """Return a prediction whose errors are multiplied by a factor."""
+    errors = {name: getattr(prediction, name) for name in ("error", "rms", "uniform")}
+    return replace(prediction, **{name: error * factor for name, error in errors.items() if error is not None})
+
+
 @dataclass(frozen=True)
 class CoordinateChoice:
-    """A mechanism on embedding coordinates, as many as suit it (Remark 7.1)."""
+    """A mechanism on embedding coordinates, as many as suit it (Remark 7.1). error_factor: on errors of points."""
 
     mechanism: CoordinateMechanism
     accounting: str
     space: Space
     design: CoordinateDesign
     model: ModelPlan | None = None
+    error_factor: float = 1.0
     queries: ClassVar[None] = None
 
     @property
     def prediction(self) -> Prediction:
         """Return the error to expect, the number of draws, the accounting, and the model if there is one."""
         prediction = replace(self.design.prediction, draws=self.design.draws, accounting=self.accounting)
+        prediction = multiply_errors(prediction, self.error_factor)
         return prediction if self.model is None else self.model.extend(prediction)
 
     @property
     def error(self) -> float:
         """Return the error alone, which may take less time than the prediction."""
-        return self.design.error
+        return self.design.error * self.error_factor
 
     @property
     def bias(self) -> float:
         """Return the part of the error that no number of rows reduces."""
-        return self.space.embedding.bias
+        return self.space.embedding.bias * self.error_factor
 
     def only(self, others: "Candidates") -> "Candidates":
         """Return those of the others that need the same statistic."""
@@ -141,24 +164,26 @@ class QueryChoice:
 
 @dataclass(frozen=True)
 class ChartChoice:
-    """A mechanism on the chart of a two-dimensional space."""
+    """A mechanism on the chart of a two-dimensional space. error_factor: on errors of points."""
 
     mechanism: ChartMechanism
     accounting: str
     space: Space
     design: ChartDesign
+    error_factor: float = 1.0
     queries: ClassVar[None] = None
     bias: ClassVar[float] = 0.0  # the part of the error that no number of rows reduces
 
     @property
     def prediction(self) -> Prediction:
         """Return the error to expect, the number of draws and the accounting."""
-        return replace(self.design.prediction, draws=self.design.draws, accounting=self.accounting)
+        prediction = replace(self.design.prediction, draws=self.design.draws, accounting=self.accounting)
+        return multiply_errors(prediction, self.error_factor)
 
     @property
     def error(self) -> float:
         """Return the error alone."""
-        return self.design.error
+        return self.design.error * self.error_factor
 
     def only(self, others: "Candidates") -> "Candidates":
         """Return this one alone, on the same grid: others need other statistics."""
@@ -218,7 +243,7 @@ class Candidates:
     def others(self, change: ProtectedChange, guarantee: Guarantee) -> list[str]:
         """Return the names of mechanisms that are no candidates, and can give this guarantee for the same queries."""
         kinds = [bool(self.query)] if self.queries is None else [False, True]
-        capable = [name for query in kinds for name in capable_names(change, guarantee, query)]
+        capable = [name for query in kinds for name in capable_names(change, guarantee, query, self.queries)]
         return [name for name in capable if name not in self.mechanisms and self._has_chart(name)]
 
     def _has_chart(self, name: str) -> bool:
@@ -270,9 +295,13 @@ class Candidates:
         possible = self.mechanisms
         if self.automatic:
             possible = {name: m for name, m in possible.items() if m.is_automatic(self.space, self.queries, guarantee)}
+            unfit = {name for name, mechanism in self.query.items() if not mechanism.takes(self.queries)}
+            possible = {name: m for name, m in possible.items() if name not in unfit}
         for name, mechanism in possible.items():
             try:
                 mechanism.check(change, guarantee)
+                if name in self.query:
+                    self.query[name].check_queries(self.queries)
             except MilepostError as reason:
                 refused[name] = str(reason)
         return self.only(set(possible) - set(refused)), refused
@@ -311,9 +340,11 @@ class Candidates:
         """Return what one of them would do with n rows; refuse noise that does not fit."""
         if name in self.coordinate:
             sizes = n, change, guarantee
-            return coordinate_choice(self.coordinate[name], self.space, *sizes, self.effort, self.model)
+            choice = coordinate_choice(self.coordinate[name], self.space, *sizes, self.effort, self.model)
+            return replace(choice, error_factor=self._error_factor)
         if name in self.chart:
-            return chart_choice(self.chart[name], self.space, n, change, guarantee, self.model)
+            chart = chart_choice(self.chart[name], self.space, n, change, guarantee, self.model)
+            return replace(chart, error_factor=self._error_factor)
         mechanism, queries = self.query[name], self.queries
         if queries is None:
             raise MilepostError(f"{name} answers given points only")
@@ -334,7 +365,9 @@ class Candidates:
             if variant.embedding.dimension > used:
                 embedding = variant.embedding if choice.model is None else choice.model.embedding(variant.embedding)
                 rest = guarantee if choice.model is None else guarantee.with_share(1 - MODEL_SHARE)
-                return embedding.dimension, choice.mechanism.predict(embedding, n, change, rest).error
+                return embedding.dimension, choice.mechanism.predict(
+                    embedding, n, change, rest
+                ).error * choice.error_factor
         return None
 
     def _may_beat(self, best: Choice, name: str, n: int, change: ProtectedChange, guarantee: Guarantee) -> bool:
@@ -347,17 +380,23 @@ class Candidates:
             return self._promise(bound, any_point=False) <= limit
         if name in self.chart:
             chart = self.chart[name]
-            bound = chart.error_bound(self.space, n, change, chart.accounted(guarantee))
+            bound = chart.error_bound(self.space, n, change, chart.accounted(guarantee)) * self._error_factor
             return self._promise(bound, any_point=True) <= limit
         coordinate = self.coordinate[name]
         for variant in sized_variants(self.space, n, self.effort):
             embedding = variant.embedding
-            bound = coordinate.error_bound(embedding, n, change, coordinate.accounted(guarantee))
+            factor = self._error_factor
+            bound = coordinate.error_bound(embedding, n, change, coordinate.accounted(guarantee)) * factor
             if self._promise(bound, any_point=True) <= limit:
                 return True
-            if self._promise(bound - embedding.bias, any_point=True) > limit:
+            if self._promise(bound - embedding.bias * factor, any_point=True) > limit:
                 break  # more coordinates are closer to the metric, and have no less noise
         return False
+
+    @cached_property
+    def _error_factor(self) -> float:
+        """The factor on the errors of points, of a mechanism that answers every point."""
+        return combined_error_factor(self.queries)
 
     def _promise(self, error: float, any_point: bool) -> float:
         """Return the error that is compared: a mechanism that answers every point may have a little more."""
@@ -371,7 +410,8 @@ class Candidates:
     def _rank(self, choice: Choice) -> tuple[float, float]:
         """Return the promised error and, among promises no better than the range of distances, the noise."""
         error, rms = choice.error, choice.design.rms
-        noise = math.inf if rms is None else rms
+        factor = self._error_factor if choice.queries is None else 1.0
+        noise = math.inf if rms is None else rms * factor
         return self._promise(error, choice.queries is None), noise if error >= self._max_error else 0.0
 
 
@@ -429,7 +469,7 @@ def mechanism_name(mechanism: str | AnyMechanism) -> str:
 
 
 def read_given_queries(space: Space, queries: Any) -> Queries | None:
-    """Return the only points that will be asked about: those given, or those of the space itself."""
+    """Return the only queries that will be asked: those given, or the points of the space itself."""
     if queries is None:
         return None if space.given_queries is None else Queries(space.given_queries, space)
     if isinstance(queries, int | float | str):
@@ -438,10 +478,10 @@ def read_given_queries(space: Space, queries: Any) -> Queries | None:
         )
     if hasattr(queries, "__len__") and not len(queries):
         raise MilepostError("queries must be a list of points, got none")
-    batch, single, _ = query_points(queries, space)
+    given, single = read_queries(queries, space)
     if single:
         raise MilepostError("queries must be a list of points; put a single one in a list")
-    return Queries(move_inside(space, space.read_queries(batch)), space)
+    return replace(given, points=move_inside(space, given.points))
 
 
 def sized_variants(space: Space, n: int, effort: str) -> Sequence[Space]:

@@ -1,5 +1,6 @@
 """Sessions: queries that arrive one by one about a fixed private table (the paper's interactive setting)."""
 
+import math
 import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -8,30 +9,35 @@ from threading import Lock
 from types import TracebackType
 from typing import Any, NoReturn, Self
 
-import numpy as np
-
-from milepost._typing import AnyArray
+from milepost.answers.estimate import Estimate
 from milepost.errors import ConflictError, LimitExceededError, MilepostError
-from milepost.ingest.query_points import query_points
+from milepost.ingest.query_points import read_queries
+from milepost.mechanisms.query.field import Field
 from milepost.privacy.guarantee import Guarantee
 from milepost.privacy.protected_change import ProtectedChange
-from milepost.sessions.engine import Engine, Step
+from milepost.sessions.engine import Engine, Step, query_bytes, read_query_bytes
 from milepost.sessions.engines.synopsis import SynopsisEngine
 from milepost.sessions.transcript import MemoryTranscript, Question, Transcript, TranscriptLog
 from milepost.spaces.base import Space
+from milepost.spaces.distances.functions import WeightedDistances
+from milepost.spaces.queries import Queries
 from milepost.synopsis.synopsis import Synopsis
 
 CLOSED = "the session is closed, and its data is deleted from memory. Begin or resume a session."
 
 
 @dataclass(frozen=True)
-class Answer:
-    """The answer to one query: |value − truth| ≤ error, with the session's confidence.
+class Answer(Estimate):
+    """The answer to one query, an `Estimate`: |value − truth| ≤ error, with the session's confidence.
 
     Attributes
     ----------
     value : float
-        The private average distance.
+        The private average distance, or weighted sum of distances.
+    low, high : float
+        The ends of the interval value ± error; a distance has none below 0.
+    confidence : float
+        The probability that the interval holds the exact number; with `tangents`, that all intervals do.
     error : float
         The bound on the error of `value`.
     updated : bool
@@ -51,10 +57,9 @@ class Answer:
     (True, 9)
     """
 
-    value: float
-    error: float
-    updated: bool
-    remaining: int | None
+    error: float = math.inf  # as a field, since low may be cut at 0
+    updated: bool = False
+    remaining: int | None = None
     tested: bool = True
 
 
@@ -146,12 +151,14 @@ class Session:
         return engine.synopsis if isinstance(engine, SynopsisEngine) else None
 
     def ask(self, point: Any, *, name: str | None = None) -> Answer:
-        """Return the average distance from one point to the people in the table.
+        """Return the average distance from one point to the people in the table, or a weighted sum of such averages.
 
         Parameters
         ----------
-        point : point of the space
+        point : point of the space, or WeightedDistances
             The query. If it lies outside the space, it is moved to the nearest point inside, and the error grows.
+            Weighted distances count as one query, whatever the number of their points; the same weights, in another
+            order or multiplied by a number, are the same query.
         name : str, optional
             A name for the query in the transcript. A name stands for one point: use another name for another point.
 
@@ -179,8 +186,8 @@ class Session:
         True
         """
         queries = self._queries(point)
-        if len(queries) != 1:
-            raise MilepostError(f"ask takes one point, got {len(queries)}; use ask_many for several points")
+        if queries.count != 1:
+            raise MilepostError(f"ask takes one point, got {queries.count}; use ask_many for several points")
         return self._answer(queries, None if name is None else [name])[0]
 
     def ask_many(self, points: Any, *, names: Sequence[str] | None = None) -> list[Answer]:
@@ -189,7 +196,7 @@ class Session:
         Parameters
         ----------
         points : points of the space
-            The queries, as `Synopsis.mean_distance` takes them.
+            The queries, as `Synopsis.mean_distance` takes them, or a list of points and `WeightedDistances`.
         names : sequence of str, optional
             A name for each query, as in `ask`.
 
@@ -240,8 +247,8 @@ class Session:
         10
         """
         queries = self._queries(point)
-        if len(queries) != 1:
-            raise MilepostError(f"check takes one point, got {len(queries)}")
+        if queries.count != 1:
+            raise MilepostError(f"check takes one point, got {queries.count}")
         with self._lock:
             self._check_open()
             self._engine.positions(queries)
@@ -275,16 +282,13 @@ class Session:
             questions = self._transcript.questions()
             if not questions:
                 return []
-            points = np.array([np.frombuffer(question.point) for question in questions])
-            _, shifts = self._engine.positions(points)
-            return [
-                (
-                    question.name,
-                    self.space.user_point(point),
-                    self._make_answer(question.number, float(shift), False, len(self._steps)),
-                )
-                for question, point, shift in zip(questions, points, shifts, strict=True)
-            ]
+            result = []
+            for question in questions:
+                query = read_query_bytes(self.space, question.point)
+                _, shifts = self._engine.positions(query)
+                answer = self._recorded_answer(question.number, query, float(shifts[0]), False, len(self._steps))
+                result.append((question.name, _user_query(query), answer))
+            return result
 
     def go_on(self, log: TranscriptLog) -> None:
         """Continue from the steps that are already in the transcript."""
@@ -307,9 +311,14 @@ class Session:
             self.closed, self._make_engine = True, _refuse_closed
             self.__dict__.pop("_engine", None)
 
-    def _queries(self, points: Any) -> AnyArray:
-        batch, _, _ = query_points(points, self.space)
-        return self.space.read_queries(batch)
+    def _queries(self, points: Any) -> Queries:
+        queries, _ = read_queries(points, self.space)
+        if queries.functions is not None and not (self.closed or self._engine.takes_weighted_distances):
+            raise MilepostError(
+                f"a session of {self.mechanism} answers points only; begin one with mechanism={Field.name!r} for "
+                "weighted distances"
+            )
+        return queries
 
     def _check_open(self) -> None:
         if self.closed:
@@ -324,46 +333,48 @@ class Session:
             self._process = os.getpid()
             self._reset()
 
-    def _answer(self, queries: AnyArray, names: Sequence[str] | None) -> list[Answer]:
-        _check_names(names, len(queries))
+    def _answer(self, queries: Queries, names: Sequence[str] | None) -> list[Answer]:
+        _check_names(names, queries.count)
         with self._lock:
             self._check_open()
             positions, shifts = self._engine.positions(queries)
             # A synopsis answers: there is nothing to count or record.
             if names is None and self.limit is None and not self._transcript.durable:
-                self.asked += len(queries)
-                return [Answer(step.value, step.error, False, None, False) for step in self._engine.answer(positions)]
+                self.asked += queries.count
+                return [
+                    _make_answer(step, self._engine, queries.select([index]), 0.0, False, None, False)
+                    for index, step in enumerate(self._engine.answer(positions))
+                ]
             count: int | None = None
             try:
                 with self._transcript.writing() as log:
                     self._catch_up(log)
-                    fresh = self._new(positions)
+                    keys = self._engine.keys(positions)
+                    fresh = self._new(keys)
                     questions = self._new_questions(log, queries, names)
                     count = len(self._steps)
                     if fresh:
-                        self._append(self._engine.answer(positions[list(fresh.values())]))
-                    numbers = [self._numbers[self._engine.key(position)] for position in positions]
+                        self._append(self._engine.answer(positions.select(list(fresh.values()))))
+                    numbers = [self._numbers[key] for key in keys]
                     log.add(self._steps[count:], [Question(name, point, numbers[at]) for name, point, at in questions])
             except BaseException:
                 if count is not None:
                     self._recover()
                 raise
-            self.asked += len(queries)
+            self.asked += queries.count
             new, answers = set(fresh.values()), []
             for index, (number, shift) in enumerate(zip(numbers, shifts.tolist(), strict=True)):
                 count += index in new
-                answers.append(self._make_answer(number, shift, index in new, count))
+                answers.append(self._recorded_answer(number, queries.select([index]), shift, index in new, count))
             return answers
 
-    def _make_answer(self, number: int, shift: float, new: bool, count: int) -> Answer:
+    def _recorded_answer(self, number: int, query: Queries, shift: float, new: bool, count: int) -> Answer:
         """Return the answer of a step. new: whether this query made the step. count: the number of steps by then."""
         step, left = self._steps[number], None if self.limit is None else self.limit - count
-        error = min(step.error + shift, self.space.diameter)
-        return Answer(step.value, error, new and step.updated, left, new and step.tested)
+        return _make_answer(step, self._engine, query, shift, new and step.updated, left, new and step.tested)
 
-    def _new(self, positions: AnyArray) -> dict[bytes, int]:
-        """Return the indices of new positions by key, in order; refuse more than are left."""
-        keys = [self._engine.key(position) for position in positions]
+    def _new(self, keys: Sequence[bytes]) -> dict[bytes, int]:
+        """Return the indices of new queries by key, in order; refuse more than are left."""
         first = {key: index for index, key in reversed(list(enumerate(keys))) if key not in self._numbers}
         fresh = dict(sorted(first.items(), key=lambda item: item[1]))
         if self.remaining is not None and len(fresh) > self.remaining:
@@ -373,12 +384,13 @@ class Session:
         return fresh
 
     def _new_questions(
-        self, log: TranscriptLog, queries: AnyArray, names: Sequence[str] | None
+        self, log: TranscriptLog, queries: Queries, names: Sequence[str] | None
     ) -> list[tuple[str, bytes, int]]:
         """Return new names with their points and query indices; refuse a name that stands for another point."""
         result: dict[str, tuple[bytes, int]] = {}
+        points = query_bytes(queries) if names else []
         for index, name in enumerate(names or ()):
-            point = (queries[index] + 0.0).tobytes()
+            point = points[index]
             question = log.find(name)
             earlier = result[name][0] if name in result else None if question is None else question.point
             if earlier is not None and earlier != point:
@@ -437,6 +449,25 @@ class Session:
             f"Session({self.space.kind}, {about}{self.n:,}, {self.guarantee}, {self.mechanism}, ±{self.error:.4g}, "
             f"{len(self._steps):,}{limit} queries asked)"
         )
+
+
+def _make_answer(
+    step: Step, engine: Engine, query: Queries, shift: float, updated: bool, remaining: int | None, tested: bool
+) -> Answer:
+    """Return the answer of a step to a query, which has a factor. shift: the error that moving it adds."""
+    factor = float(query.factors[0])
+    value, error = step.value * factor, min(step.error + shift, engine.space.diameter) * factor
+    low = max(value - error, 0.0) if query.non_negative[0] else value - error
+    return Answer(value, low, value + error, engine.confidence, error, updated, remaining, tested)
+
+
+def _user_query(query: Queries) -> Any:
+    """Return a query of a transcript as a user writes it."""
+    points = [query.space.user_point(point) for point in query.points]
+    if len(query.point_indices) and query.factors[0] == 1:
+        return points[0]
+    weights = query.weighted_points.filled_weights * query.factors[0]
+    return WeightedDistances(points, [float(f"{weight:.15g}") for weight in weights.tolist()])
 
 
 def _check_names(names: Sequence[str] | None, count: int) -> None:

@@ -23,7 +23,8 @@ from milepost.storage.sqlite import Database, SqliteSchema
 SCHEMA = SqliteSchema(
     noun="session store",
     application_id=0x4D505353,  # "MPSS"
-    version=2,
+    version=3,  # from 3 on, a query may be a function of the distances to several points
+    oldest=2,
     statements=(
         "CREATE TABLE session (card TEXT NOT NULL, fingerprint BLOB NOT NULL, synopsis BLOB, seal BLOB NOT NULL)",
         """CREATE TABLE step (

@@ -393,6 +393,17 @@ def distance_range(space: Space, queries: AnyArray) -> tuple[FloatArray, FloatAr
     return space.distance_range(queries) if described else Space.distance_range(space, queries)
 
 
+def metric_distances(space: Space, points: AnyArray) -> FloatArray | None:
+    """Return the distances of queries to each other; None where the triangle inequality is a promise of users only.
+
+    Or where a subclass has another `distance` than the method that measures queries.
+    """
+    inherited = type(space).query_distances is not Space.query_distances
+    if space.given_queries is not None or (inherited and not space._describes_distance("query_distances")):
+        return None
+    return space.query_distances(points, points)
+
+
 def representative_columns(space: Space, queries: AnyArray, max_numbers: int) -> RepresentativeColumns | None:
     """Return a space's `representative_columns`; None where a subclass reads or measures records in another way.
 

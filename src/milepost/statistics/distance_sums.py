@@ -1,4 +1,4 @@
-"""Exact sums of the distances of all records to queries, as integers that add up."""
+"""Exact sums of the values of all records for queries, such as distances, as integers that add up."""
 
 from collections.abc import Callable
 from functools import partial
@@ -18,14 +18,15 @@ from milepost.statistics.statistic_spec import RecordBlock, StatisticSpec
 
 PARTS = 4  # a table is read in this many times more parts than its distances need, so that all threads have work
 
-# returns the summands int64[n, m] of records, from their distances int64[n, k] to queries in quanta
+# returns the summands int64[n, m] of records, from their values int64[n, k] for the queries in quanta
 DistanceTransform: TypeAlias = Callable[[Queries, IntArray], IntArray]
 
 
 class DistanceSums:
     """Sums of the records' distances to each query, in quanta: int64[groups, k]; and totals int64[groups].
 
-    A distance has at most 2²⁴ quanta. Sums do not depend on the order of records, and those of parts of a table add up.
+    A distance has at most 2²⁴ quanta, a function of distances at most ±2²⁴. Sums do not depend on the order of records,
+    and those of parts of a table add up.
     """
 
     def __init__(self, count: int, groups: int = 1) -> None:
@@ -47,7 +48,7 @@ class DistanceSums:
         queries: None for totals alone. prepared: whether the blocks hold prepared records.
         """
         count = _summand_count(queries, transform)
-        numbers = 1 if queries is None else PARTS * max(count, queries.count)
+        numbers = 1 if queries is None else PARTS * max(count, len(queries.points))
         image = partial(_image, space, queries, transform, prepared)
         products = isinstance(space, CoordinateSpace) and space.uses_all_processors and space.distance_error > 0
         return StatisticSpec(partial(DistanceSums, count, groups), image, numbers, queries is not None and products)
@@ -70,7 +71,7 @@ class DistanceSums:
     def add(
         self, quanta: "IntArray | DistanceSums", group: AnyArray | None = None, weight: AnyArray | None = None
     ) -> None:
-        """Add records at distances int64[n, k] in 0..2²⁴ quanta, each with a group index and an integer weight.
+        """Add records with values int64[n, k] within ±2²⁴ quanta, each with a group index and an integer weight.
 
         Or add the sums of records of weight 1, which belong to group 0.
         """
@@ -120,10 +121,11 @@ def _image(
     if queries is None:
         return np.empty((len(block.points), 0), dtype=np.int64), block.group, block.weight
     records = block.points if prepared else space.tiled_distance.prepare_records(block.points)
-    if transform is None and block.group is None and block.weight is None:
+    if transform is None and queries.functions is None and block.group is None and block.weight is None:
         return (_sums(space, queries, records),)
-    distances = gather(space.tiled_distance.distance_tiles(records, queries.prepared), len(records), queries.count)
-    return _summands(queries, transform, queries.quantize(distances)), block.group, block.weight
+    tiles = space.tiled_distance.distance_tiles(records, queries.prepared)
+    values = queries.evaluate(gather(tiles, len(records), len(queries.points)))
+    return _summands(queries, transform, values), block.group, block.weight
 
 
 def _sums(space: Space, queries: Queries, records: FloatArray) -> DistanceSums:

@@ -10,11 +10,12 @@ from milepost.answers.comparison import Comparison, compare_groups, nearest_grou
 from milepost.answers.estimate import Estimate
 from milepost.answers.expectations import expectation, mean, share, variance
 from milepost.answers.grid import Contours, Grid, make_contours, make_grid
+from milepost.answers.query_answers import estimate_queries
 from milepost.answers.released_data import ReleasedData
 from milepost.answers.sites import Sites, rank_sites
 from milepost.errors import MilepostError
 from milepost.ingest.dataframes import FrameTemplate, shape_answers
-from milepost.ingest.query_points import query_points
+from milepost.ingest.query_points import query_points, read_queries
 from milepost.mechanisms.query.lipschitz import lipschitz
 from milepost.reporting.description import (
     Description,
@@ -238,6 +239,49 @@ class Synopsis(ReleasedData):
             values, self.space.query_distances(self.given_queries, self.given_queries), self.space.diameter
         )
         return smoothed[indices], single, template
+
+    def estimate(self, query: Any, confidence: float = 0.95, *, group: Any = None) -> Estimate:
+        """Return the answer to one query, a point or weighted distances, with its interval.
+
+        Parameters
+        ----------
+        query : point or WeightedDistances
+            A point, as for `mean_distance`, or a weighted sum of distances to several points. A release of given
+            queries answers those, and weighted sums of the answers at its points.
+        confidence : float, default 0.95
+            The probability that the interval holds the number of the table.
+        group : label, optional
+            Answer about this group only, in a release with groups.
+
+        Returns
+        -------
+        Estimate
+            The mean over people and its interval. The interval of weighted distances that were not among the given
+            queries adds up those of its points, at a confidence at which they hold together: it is wider than
+            necessary.
+
+        Raises
+        ------
+        MilepostError
+            If the query does not fit the space, is not one query, or cannot be answered from the given queries.
+
+        Examples
+        --------
+        >>> import milepost as mp
+        >>> people = [[2.0, 3.0], [8.0, 5.0]] * 5000
+        >>> synopsis = mp.release(people, mp.L1({"east": (0, 10), "north": (0, 10)}), epsilon=100)
+        >>> abs(synopsis.estimate([5, 4]).value - 4) < 0.1
+        True
+        >>> both = mp.WeightedDistances([[5, 4], [2, 3]], weights=[2, 1])
+        >>> abs(synopsis.estimate(both).value - 12) < 0.2
+        True
+        """
+        if group is not None:
+            return self.group(group).estimate(query, confidence)
+        queries, _ = read_queries(query, self.space)
+        if queries.count != 1:
+            raise MilepostError(f"estimate takes one query, got {queries.count}; interval takes several points")
+        return estimate_queries(self, queries, confidence)[0]
 
     def cdf(self, column: str | int, values: Any) -> Any:
         """Return the share of people at or below each value of a column.

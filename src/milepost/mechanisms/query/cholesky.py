@@ -1,4 +1,4 @@
-"""CholeskyFactor: an integer triangular matrix whose square covers a kernel at points. docs/proofs/field.md."""
+"""CholeskyFactor: an integer triangular matrix whose square covers a kernel at queries. docs/proofs/field.md."""
 
 from collections.abc import Sequence
 
@@ -7,9 +7,12 @@ import scipy
 
 from milepost._typing import AnyArray, FloatArray
 from milepost.errors import MilepostError
+from milepost.spaces.distances.functions import MAX_POINTS as MAX_TERMS
 from milepost.spaces.kernels.kernel import Kernel
+from milepost.spaces.kernels.weighted_points import WeightedPoints
 
-MAX_POINTS = 1 << 13
+MAX_POINTS = 1 << 13  # queries, each a point or a weighted sum of several
+MAX_SUMMED_POINTS = 1 << 15  # points of all weighted sums together
 BLOCK = 512  # rows in one product: many, as a library may divide each product among threads
 NUGGET = 2.0**-9  # of the largest variance: λ, which covers every rounding below
 EPSILON = 2.0**-52
@@ -18,8 +21,9 @@ EPSILON = 2.0**-52
 class CholeskyFactor:
     """ℓ int64[k, k], lower triangular, with unit²·ℓℓᵀ ⪰ C + (λ/2)·I at k public points, to which more can be added.
 
-    Rows come from a Cholesky factorisation of C + λI in floats and are rounded to integers; λ/2 is larger than this
-    rounding and the kernel's together (Lemma 2 of the proof page).
+    In place of a point there may be a weighted sum of points, whose covariances are those of C, summed. Rows come
+    from a Cholesky factorisation of C + λI in floats and are rounded to integers; λ/2 is larger than this rounding and
+    the kernel's together (Lemma 2 of the proof page).
     """
 
     def __init__(self, kernel: Kernel, max_points: int, unit: float) -> None:
@@ -28,33 +32,41 @@ class CholeskyFactor:
         self.count = 0
         self._blocks: list[FloatArray] = []  # rows up to the last diagonal entry among them: integers below 2⁵³
         self._halves = np.zeros(max_points)
-        self._points: AnyArray = np.empty(0)
+        self._points = _PointBuffer(max_points)
 
     @property
-    def points(self) -> AnyArray:
-        """The points so far."""
-        return self._points[: self.count]
+    def points(self) -> WeightedPoints:
+        """The points, or weighted sums of points, so far."""
+        return self._points.first(self.count)
 
-    def extend(self, points: AnyArray) -> None:
-        """Add new points."""
-        if self.count + len(points) > self.max_points:
-            raise MilepostError(f"a field for {self.max_points} points cannot take {self.count + len(points)}")
+    def extend(self, points: AnyArray | WeightedPoints) -> None:
+        """Add new points, or weighted sums of points."""
+        added = WeightedPoints.of(points)
+        if self.count + len(added) > self.max_points:
+            raise MilepostError(f"a field for {self.max_points} points cannot take {self.count + len(added)}")
+        used = len(self.points.points) + len(added.points)
+        if used > max(self.max_points, MAX_SUMMED_POINTS):
+            raise MilepostError(
+                f"field answers weighted distances to {MAX_SUMMED_POINTS:,} points in all, got {used:,}; ask about "
+                "fewer points"
+            )
         first = self.count
         try:
-            for start in range(0, len(points), BLOCK):
-                self._extend(points[start : start + BLOCK])
+            for start in range(0, len(added), BLOCK):
+                self._extend(added[start : start + BLOCK])
         except BaseException:
             self.truncate(first)
             raise
 
-    def _extend(self, points: AnyArray) -> None:
-        before, halves = self.count, self.kernel.half(points)
+    def _extend(self, points: WeightedPoints) -> None:
+        before, halves = self.count, points.halves(self.kernel)
         rows = np.zeros((len(points), before))
         if before:
-            covariance = self._covariance(halves, self._halves[:before], self.kernel.apart(points, self.points))
+            covariance = self._covariance(points, halves, self.points, self._halves[:before])
             rows = np.rint(self._solve(np.ascontiguousarray(covariance.T))).T
-        own = self._covariance(halves, halves, self.kernel.apart(points, points))
-        own[np.diag_indices(len(points))] = (2 * halves + NUGGET * self.kernel.max_variance) / self.unit**2
+        own = self._covariance(points, halves, points, halves)
+        variances = 2 * halves if points.weights is None else own.diagonal() * self.unit**2
+        own[np.diag_indices(len(points))] = (variances + NUGGET * self.kernel.max_variance) / self.unit**2
         try:
             corner = np.rint(np.linalg.cholesky(own - rows @ rows.T))
         except np.linalg.LinAlgError:
@@ -65,11 +77,12 @@ class CholeskyFactor:
             self._set_row(before + index, np.concatenate([row, last[: index + 1]]))
         self._add(points, halves)
 
-    def restore(self, points: AnyArray, rows: Sequence[FloatArray]) -> None:
+    def restore(self, points: AnyArray | WeightedPoints, rows: Sequence[FloatArray]) -> None:
         """Add rows that `extend` returned before, for the same points in the same order."""
         for index, row in enumerate(rows, self.count):
             self._set_row(index, row)
-        self._add(points, self.kernel.half(points))
+        restored = WeightedPoints.of(points)
+        self._add(restored, restored.halves(self.kernel))
 
     def truncate(self, count: int) -> None:
         """Drop all points after the first `count`."""
@@ -92,15 +105,15 @@ class CholeskyFactor:
             self._blocks.append(np.zeros((BLOCK, (block + 1) * BLOCK)))
         self._blocks[block][index % BLOCK, : index + 1] = row
 
-    def _add(self, points: AnyArray, halves: FloatArray) -> None:
-        before, after = self.count, self.count + len(points)
-        if not before:  # memory is used as points are written
-            self._points = np.empty((self.max_points, *points.shape[1:]), dtype=points.dtype)
-        self._halves[before:after], self._points[before:after] = halves, points
-        self.count = after
+    def _add(self, points: WeightedPoints, halves: FloatArray) -> None:
+        self._points.write(self.count, points)
+        self._halves[self.count : self.count + len(points)] = halves
+        self.count += len(points)
 
-    def _covariance(self, left: FloatArray, right: FloatArray, apart: FloatArray) -> FloatArray:
-        return np.asarray((left[:, None] + right[None] - 2 * apart) / self.unit**2)
+    def _covariance(
+        self, left: WeightedPoints, left_halves: FloatArray, right: WeightedPoints, right_halves: FloatArray
+    ) -> FloatArray:
+        return left.covariance(left_halves, right, right_halves, self.kernel) / self.unit**2
 
     def _solve(self, right: FloatArray) -> FloatArray:
         """Return X with ℓX = right, computed block by block."""
@@ -113,6 +126,37 @@ class CholeskyFactor:
         return result
 
 
+class _PointBuffer:
+    """Points and weighted sums of points, in arrays that grow; there are no weights before the first weighted sum."""
+
+    def __init__(self, max_points: int) -> None:
+        self._points: AnyArray = np.empty(0)
+        self._weights: FloatArray | None = None
+        self._counts = np.ones(max_points, dtype=np.int64)
+
+    def first(self, count: int) -> WeightedPoints:
+        """Return the first `count`."""
+        if self._weights is None:
+            return WeightedPoints(self._points[:count])
+        counts = self._counts[:count]
+        used = int(counts.sum())
+        return WeightedPoints(self._points[:used], self._weights[:used], counts)
+
+    def write(self, index: int, added: WeightedPoints) -> None:
+        """Write more after the first `index`, in place of those that are there."""
+        start = len(self.first(index).points)
+        end = start + len(added.points)
+        if not len(self._points):  # memory is used as points are written
+            self._points = np.empty((len(self._counts), *added.points.shape[1:]), dtype=added.points.dtype)
+        if end > len(self._points):
+            self._points = np.resize(self._points, (2 * end, *self._points.shape[1:]))
+        if self._weights is not None or added.weights is not None:
+            self._weights = np.resize(np.ones(1) if self._weights is None else self._weights, len(self._points))
+            self._weights[start:end] = added.filled_weights
+        self._points[start:end] = added.points
+        self._counts[index : index + len(added)] = np.diff(added.starts)
+
+
 def check_points(kernel: Kernel, max_points: int, unit: float) -> None:
     """Refuse more points than fit in memory, or than the nugget covers the rounding of."""
     if max_points > MAX_POINTS:
@@ -122,7 +166,7 @@ def check_points(kernel: Kernel, max_points: int, unit: float) -> None:
         )
     deviation = np.sqrt(kernel.max_variance * (1 + NUGGET))
     entry = (
-        8 * (max_points + 4) * EPSILON * kernel.max_variance
+        8 * (max_points + MAX_TERMS + 4) * EPSILON * kernel.max_variance
         + 2 * np.sqrt(max_points) * unit * deviation
         + 8 * kernel.between_error
     )

@@ -28,6 +28,7 @@ from milepost.privacy.protected_change import BudgetSplit, ProtectedChange
 from milepost.spaces.base import Space
 from milepost.spaces.embeddings.embedding import QUANTA
 from milepost.spaces.kernels.kernel import Kernel
+from milepost.spaces.kernels.weighted_points import WeightedPoints
 from milepost.spaces.queries import Queries
 from milepost.statistics.distance_sums import DistanceSums
 
@@ -84,7 +85,7 @@ class FieldNoise:
     def of(
         cls, kernel: Kernel, max_points: int, diameter: float, change: ProtectedChange, guarantee: Guarantee
     ) -> "FieldNoise":
-        """Return the noise that costs the guarantee's budget, rounding included (Theorems 1 to 3 of the proof page)."""
+        """Return the noise that costs the guarantee's budget, rounding included (Theorems 1 to 4 of the proof page)."""
         law = LAPLACE_LAW if guarantee.pure else GAUSSIAN_LAW
         quantum, step = diameter / QUANTA, math.sqrt(kernel.pair) / (1 << STEP_BITS)
         nugget = NUGGET * kernel.max_variance
@@ -138,10 +139,11 @@ class FieldNoise:
         check_scale(self.deviation / self.quantum)
         check_total_scale(self.split.total, self.pure)
 
-    def anchors(self, points: AnyArray) -> IntArray:
-        """Return the values that distances to points are counted from, in quanta: int64[k]."""
-        quanta = np.rint(self.kernel.anchor(points) / self.quantum)
-        return np.asarray(np.clip(quanta, 0, QUANTA).astype(np.int64))
+    def anchors(self, points: AnyArray | WeightedPoints) -> IntArray:
+        """Return the values that distances to points, or sums of them, are counted from, in quanta: int64[k]."""
+        sums = WeightedPoints.of(points)
+        quanta = np.rint(sums.sums(self.kernel.anchor(sums.points)) / self.quantum)
+        return np.asarray(np.clip(quanta, 0 if sums.weights is None else -QUANTA, QUANTA).astype(np.int64))
 
 
 class Innovations:
@@ -158,11 +160,11 @@ class Innovations:
         self.noisy: list[int] = []
 
     @property
-    def unsynced_points(self) -> AnyArray:
+    def unsynced_points(self) -> WeightedPoints:
         """Restored points whose exact sums `sync` needs before the next query."""
         return self.factor.points[len(self.exact) :]
 
-    def restore(self, points: AnyArray, rows: Sequence[FloatArray], noisy: Sequence[int]) -> None:
+    def restore(self, points: AnyArray | WeightedPoints, rows: Sequence[FloatArray], noisy: Sequence[int]) -> None:
         """Add points whose rows and noisy innovations were released before, or elsewhere, on the same table."""
         self.factor.restore(points, rows)
         self.noisy += noisy
@@ -186,7 +188,7 @@ class Innovations:
                 exact.append(left // integers[len(exact) - first])
         return exact
 
-    def ask(self, points: AnyArray, sums: Sequence[int]) -> tuple[IntArray, FloatArray, FloatArray]:
+    def ask(self, points: AnyArray | WeightedPoints, sums: Sequence[int]) -> tuple[IntArray, FloatArray, FloatArray]:
         """Return noisy sums of distances to new points, minus their anchors, in quanta, and the law of their noise.
 
         The law is given by standard deviations, in quanta, and excess kurtoses.
@@ -231,7 +233,7 @@ class FieldDesign(QueryDesign):
         Answers are taken to have the largest kurtosis, that of one innovation: the factor would take long.
         """
         noise, total = self.noise, self.noise.total(self.n)
-        variances = 2 * noise.kernel.half(self.queries.points) + NUGGET * noise.kernel.max_variance
+        variances = self.queries.weighted_points.variances(noise.kernel) + NUGGET * noise.kernel.max_variance
         deviations = noise.innovation_deviation * np.sqrt(variances) / noise.quantum
         kurtoses = np.full(self.queries.count, noise.law.kurtosis)
         typical_sums = np.full(self.queries.count, round(total.size * TYPICAL_OFFSET * QUANTA))
@@ -240,7 +242,7 @@ class FieldDesign(QueryDesign):
     def add_noise(self, statistic: DistanceSums, group: int, draw_total: Callable[[], Total]) -> NoisySums:
         """Answer all queries at once."""
         total, exact = draw_total(), int(statistic.totals[group])
-        answers = Innovations(self.noise, exact).ask(self.queries.points, statistic.values[group].tolist())
+        answers = Innovations(self.noise, exact).ask(self.queries.weighted_points, statistic.values[group].tolist())
         return noisy_sums(self.queries, total, self.noise, *answers)
 
 
@@ -255,16 +257,29 @@ class Field(QueryMechanism):
     pure = False
     all_gaussian = True
     statistic = NoisySums
+    takes_weighted_distances = True
 
-    def noise(self, space: Space, max_points: int, change: ProtectedChange, guarantee: Guarantee) -> FieldNoise:
-        """Return the smallest noise that the space's kernels offer for up to `max_points` points."""
+    def noise(
+        self,
+        space: Space,
+        max_points: int,
+        change: ProtectedChange,
+        guarantee: Guarantee,
+        *,
+        weighted: bool = True,
+    ) -> FieldNoise:
+        """Return the smallest noise that the space's kernels offer for up to `max_points` queries.
+
+        weighted: whether there may be weighted sums of distances among them.
+        """
         self.check(change, guarantee)
         if not space.kernels:
             raise MilepostError(
                 f"field needs a metric that is known to be of negative type; space {space.kind!r} is not, unless its "
                 "records are from a public universe=[…]"
             )
-        candidates = (FieldNoise.of(kernel, max_points, space.diameter, change, guarantee) for kernel in space.kernels)
+        kernels = [kernel.for_weighted_sums() if weighted else kernel for kernel in space.kernels]
+        candidates = (FieldNoise.of(kernel, max_points, space.diameter, change, guarantee) for kernel in kernels)
         best = min(candidates, key=lambda noise: noise.deviation)
         best.check()
         return best
@@ -273,8 +288,11 @@ class Field(QueryMechanism):
         """Return the error of the query with the widest range, alone, times √k where costs add up.
 
         Of any covariance, √(S·C(y, y)) is at least |d(x, y) − d(x′, y)|, by Cauchy and Schwarz. Half of that where only
-        adding is protected: a pair is two single changes.
+        adding is protected: a pair is two single changes. 0 with weighted sums, whose ranges may be wider than their
+        values.
         """
+        if public.functions is not None:
+            return 0.0
         budget = guarantee.budget / change.multiple ** (1 if guarantee.pure else 2)
         deviation = math.sqrt(2 * public.count) / budget if guarantee.pure else math.sqrt(1 / (2 * budget))
         error = min_mixture_quantile(0.05) * deviation * (1.0 if change.replaces else 0.5) * public.max_range / n
@@ -282,7 +300,7 @@ class Field(QueryMechanism):
 
     def design(self, public: Queries, n: int, change: ProtectedChange, guarantee: Guarantee) -> FieldDesign:
         """Return the smallest noise for the queries."""
-        noise = self.noise(public.space, public.count, change, guarantee)
+        noise = self.noise(public.space, public.count, change, guarantee, weighted=public.functions is not None)
         return FieldDesign(self.name, n, change, noise.split.total, noise.pure, public, noise)
 
 
@@ -290,7 +308,7 @@ def noisy_sums(
     queries: Queries, total: Total, noise: FieldNoise, sums: IntArray, deviations: FloatArray, kurtoses: FloatArray
 ) -> NoisySums:
     """Return the answers of a field at some points."""
-    return NoisySums(Field.name, queries, total, sums, noise.anchors(queries.points), deviations, kurtoses)
+    return NoisySums(Field.name, queries, total, sums, noise.anchors(queries.weighted_points), deviations, kurtoses)
 
 
 def session_prediction(noise: FieldNoise, n: int, diameter: float, shift_error: float = 0.0) -> Prediction:

@@ -59,7 +59,7 @@ class NoisySums(NoisyStatistic):
             self.deviations * self._unit,
             self.total.deviation / self.total.size * self._offsets(self._all_indices),
         )
-        return float(np.sqrt(np.mean(own**2 + total**2)))
+        return float(np.sqrt(np.mean((own**2 + total**2) * self.queries.factors**2)))
 
     def prediction(self) -> Prediction:
         """Return the prediction of a release with this noise."""
@@ -72,18 +72,19 @@ class NoisySums(NoisyStatistic):
 
     @property
     def _unit(self) -> float:
-        """The change of an answer when its sum grows by a quantum."""
+        """The change of an answer, before its factor, when its sum grows by a quantum."""
         return self.queries.quantum / self.total.size
 
     def _offsets(self, indices: AnyArray) -> FloatArray:
-        """Return answers minus their anchors."""
+        """Return answers minus their anchors, before their factors."""
         return np.asarray(self.sums[indices] * self._unit, dtype=np.float64)
 
     def values(self, indices: AnyArray, raw: bool = False) -> FloatArray:
         """Return the answers of queries int64[k]; unless raw, clipped to each query's range, where its means are."""
         quantum, low, high = self.queries.quantum, self.queries.low[indices], self.queries.high[indices]
         result = self._offsets(indices) + self.anchors[indices] * quantum
-        return np.asarray(result if raw else np.clip(result, low * quantum, high * quantum))
+        answers = result if raw else np.clip(result, low * quantum, high * quantum)
+        return np.asarray(answers * self.queries.factors[indices])
 
     def half_width(self, confidence: float, uniform: bool = False) -> float:
         """Return noise and rounding, the maximum over all queries; for all k answers at once when uniform."""
@@ -108,7 +109,8 @@ class NoisySums(NoisyStatistic):
         rounding, anchors = np.full(len(indices), self.queries.bias), self.anchors[indices]
         low, high = self.queries.low[indices], self.queries.high[indices]
         max_offsets = np.maximum(anchors - low, high - anchors) * self.queries.quantum
-        return self.total.narrow_half_widths(noise, self._offsets(indices), rounding, max_offsets)
+        widths = self.total.narrow_half_widths(noise, self._offsets(indices), rounding, max_offsets)
+        return widths * self.queries.factors[indices]
 
     def tensors(self) -> dict[str, AnyArray]:
         """Return the noisy sums, and the public numbers of each sum."""

@@ -130,6 +130,7 @@ class PerQuery(QueryMechanism):
     name: str
     pure: bool = field(init=False)
     statistic = NoisySums
+    takes_weighted_distances = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "pure", self.law.pure)
@@ -145,7 +146,7 @@ class PerQuery(QueryMechanism):
         return LAWS[self.name]
 
     def summands(self, queries: Queries, quanta: IntArray) -> IntArray:
-        """Return distances clipped to each query's range: noise then covers every change, even if a range is wrong."""
+        """Return values clipped to each query's range: noise then covers every change, even if a range is wrong."""
         return np.clip(quanta, queries.low, queries.high)
 
     def check(self, change: ProtectedChange, guarantee: Guarantee) -> None:  # noqa: ARG002

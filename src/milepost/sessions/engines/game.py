@@ -8,7 +8,7 @@ from hashlib import blake2b
 
 import numpy as np
 
-from milepost._typing import AnyArray, FloatArray
+from milepost._typing import FloatArray, IntArray
 from milepost.errors import warn
 from milepost.mechanisms.base import warn_outside
 from milepost.mechanisms.paper.game import PrivateGame
@@ -16,6 +16,7 @@ from milepost.mechanisms.paper.margins import Margins
 from milepost.mechanisms.paper.tangents import convex_learner, interactive_error
 from milepost.sessions.engine import Engine, Step
 from milepost.spaces.base import Space
+from milepost.spaces.queries import Queries
 from milepost.statistics.sketch import Sketch
 
 
@@ -28,29 +29,39 @@ class GameEngine(Engine):
     """
 
     mechanism = "tangents"
+    takes_weighted_distances = False
 
     def __init__(self, sketch: Sketch, space: Space, margins: Margins) -> None:
         self.space, self.margins = space, margins
         self.error = min(interactive_error(space.embedding, margins), space.embedding.sensitivity_bound)
+        self.confidence = 1 - margins.failure_probability
         self.limit, self.max_updates = margins.queries, margins.updates
         self._bits = sketch.bits
         self._game = PrivateGame(convex_learner(space.embedding, margins), sketch.borders(), space.embedding, margins)
 
-    def positions(self, queries: AnyArray) -> tuple[AnyArray, FloatArray]:
-        """Return the nearest cell borders; the promise includes the distance to them."""
-        positions = self.space.position(queries)
-        warn_outside(positions, self.space.embedding)
+    def positions(self, queries: Queries) -> tuple[Queries, FloatArray]:
+        """Return the queries as they are: the promise includes the distance to the nearest cell borders."""
+        warn_outside(self.space.position(queries.points), self.space.embedding)
+        return queries.at(queries.points), np.zeros(queries.count)
+
+    def keys(self, queries: Queries) -> list[bytes]:
+        """Return digests of the nearest borders, of which there may be thousands."""
+        return [self._key(border) for border in self._borders(queries)]
+
+    def _borders(self, queries: Queries) -> IntArray:
+        """Return the nearest cell borders of points: int64[k, D]."""
+        positions = self.space.position(queries.points)
         borders = np.clip(np.rint(positions / (1 << self._bits)), 0, self.space.embedding.span >> self._bits)
-        return borders.astype(np.int64), np.zeros(len(queries))
+        return borders.astype(np.int64)
 
-    def key(self, position: AnyArray) -> bytes:
-        """Return a digest of the borders, of which there may be thousands."""
-        return blake2b(position.tobytes(), digest_size=16).digest()
+    @staticmethod
+    def _key(border: IntArray) -> bytes:
+        return blake2b(border.tobytes(), digest_size=16).digest()
 
-    def answer(self, positions: AnyArray) -> list[Step]:
-        """Test each position, and learn from those above the threshold."""
-        steps = []
-        for position, outcome in zip(positions, self._game.ask(positions), strict=True):
+    def answer(self, queries: Queries) -> list[Step]:
+        """Test each query, and learn from those above the threshold."""
+        steps, borders = [], self._borders(queries)
+        for border, outcome in zip(borders, self._game.ask(borders), strict=True):
             hypothesis, tested, updated = outcome
             value = min(max(hypothesis + self.margins.alpha / 2, 0.0), self.space.embedding.sensitivity_bound)
             update = np.array([(line.border, line.value, line.count) for line in self._game.last], dtype=np.int64).T
@@ -60,7 +71,7 @@ class GameEngine(Engine):
                 if tested or self._game.updates >= self.margins.updates
                 else self.space.embedding.sensitivity_bound
             )
-            steps.append(Step(self.key(position), value, error, updated, tested, self._game.new_epochs, released))
+            steps.append(Step(self._key(border), value, error, updated, tested, self._game.new_epochs, released))
         if any(step.error > self.error for step in steps):
             warn(
                 f"the session has begun all of its {self.margins.updates} tests, and was opened anew before some had "

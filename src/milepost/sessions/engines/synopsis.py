@@ -4,8 +4,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from milepost._typing import AnyArray, FloatArray
-from milepost.sessions.engine import Engine, Step
+from milepost._typing import FloatArray
+from milepost.answers.query_answers import query_answers
+from milepost.sessions.engine import Engine, Step, query_bytes
+from milepost.spaces.queries import Queries
 from milepost.synopsis.synopsis import Synopsis
 
 
@@ -17,22 +19,22 @@ class SynopsisEngine(Engine):
 
     def __init__(self, synopsis: Synopsis) -> None:
         self.synopsis, self.space, self.mechanism = synopsis, synopsis.space, synopsis.mechanism
-        self.error = synopsis.error(synopsis.confidence)
+        self.confidence = synopsis.confidence
+        self.error = synopsis.error(self.confidence)
 
-    def positions(self, queries: AnyArray) -> tuple[AnyArray, FloatArray]:
+    def positions(self, queries: Queries) -> tuple[Queries, FloatArray]:
         """Return the queries as they are."""
-        return queries, np.zeros(len(queries))
+        return queries.at(queries.points), np.zeros(queries.count)
 
-    def key(self, position: AnyArray) -> bytes:
-        """Return the bytes of the query's numbers."""
-        return (position + 0.0).tobytes()
+    def keys(self, queries: Queries) -> list[bytes]:
+        """Return the bytes of each query's numbers."""
+        return query_bytes(queries)
 
     def replay(self, steps: Sequence[Step]) -> None:
         """Do nothing: there is nothing to learn from steps."""
 
-    def answer(self, positions: AnyArray) -> list[Step]:
+    def answer(self, queries: Queries) -> list[Step]:
         """Answer without a look at the data."""
-        statistic, embedded = self.synopsis.statistic, self.synopsis.positions(positions)
-        values, errors = statistic.values(embedded), statistic.half_widths(embedded, self.synopsis.confidence)
-        answers = zip(positions, values.tolist(), np.minimum(errors, statistic.max_error).tolist(), strict=True)
-        return [Step(self.key(position), value, error) for position, value, error in answers]
+        values, errors = query_answers(self.synopsis, queries, self.confidence)
+        answers = zip(self.keys(queries), values.tolist(), errors.tolist(), strict=True)
+        return [Step(key, value, error) for key, value, error in answers]

@@ -7,7 +7,7 @@ d(x,x′) + (r(x) − r(x′))²/c, and d(x,·) − ∫d(u,·)dν has r(x) + (r(
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -27,7 +27,8 @@ class Kernel:
     pair, single: at least the squared norms of d(x,·) − d(x′,·) and of d(x,·) − A, for any records.
     max_variance: at least C(y, y), for any point.
     distance_error: how far a computed distance of a record to a query may be from the metric's; between_error: how far
-    `apart` may be.
+    `apart` may be. combination_error: how far, besides, a weighted sum of computed distances may be from the metric's;
+    0 where its only rounding is that to quanta.
     """
 
     half: Callable[[AnyArray], FloatArray]
@@ -38,6 +39,11 @@ class Kernel:
     max_variance: float
     distance_error: float
     between_error: float
+    combination_error: float = 0.0
+
+    def for_weighted_sums(self) -> "Kernel":
+        """Return the kernel whose `distance_error` is also that of weighted sums of distances."""
+        return replace(self, distance_error=self.distance_error + self.combination_error)
 
 
 @dataclass(frozen=True, eq=False)

@@ -109,7 +109,8 @@ class Universe:
             return np.asarray(anchors[points])
 
         pair, single = (square * self.diameter**2 * SLACK for square in (covariance.pair, covariance.single))
-        return Kernel(half, apart, anchor, pair, single, max_variance=1.0, distance_error=0.0, between_error=0.0)
+        rounding = 0.51 * self.diameter / QUANTA  # weighted sums are computed from columns that are not in quanta
+        return Kernel(half, apart, anchor, pair, single, 1.0, 0.0, 0.0, combination_error=rounding)
 
 
 def check_records(records: Sequence[Any], queries: int) -> None:
