@@ -33,7 +33,7 @@ from milepost.mechanisms.query.links import Links
 from milepost.mechanisms.query.net import Net
 from milepost.mechanisms.table_model import GROUP_SHARE, SHARES, STEPS, noisy_group_weights, noisy_moments, noisy_step
 from milepost.pipeline.find_bounds import Scales
-from milepost.pipeline.private_ball import CENTER_SHARE, COMPARISONS, BallScales, grid_center, grid_of
+from milepost.pipeline.private_ball import CENTER_SHARE, COMPARISONS, BallScales, grid_of
 from milepost.privacy.guarantee import Guarantee
 from milepost.privacy.protected_change import ProtectedChange
 from milepost.privacy.sparse_vector import noise_scales
@@ -42,7 +42,7 @@ from milepost.spaces.embeddings.anchor import Anchor
 from milepost.spaces.embeddings.embedding import QUANTA
 from milepost.spaces.lp import L1
 from milepost.spaces.queries import Queries
-from milepost.statistics.ball_points import BallGrid
+from milepost.statistics.ball_points import BallGrid, grid_center
 from milepost.statistics.model_sums import BASIS_BITS, MODEL_STEPS, Clusters, PointMoments, model_grid
 from milepost.statistics.sketch import Sketch
 from milepost.statistics.statistic_spec import RecordBlock

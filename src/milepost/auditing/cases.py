@@ -236,7 +236,7 @@ class BallTable:
     @cached_property
     def sums(self) -> PointSums:
         """Return the exact sums."""
-        return PointSums.spec(grid_of(BALL)).of(self._block)
+        return PointSums.spec(BALL, grid_of(BALL)).of(self._block)
 
     def counts(self, center: IntArray) -> DistanceCounts:
         """Return the exact counts around a centre."""
