@@ -417,7 +417,7 @@ def forgotten_group() -> KnownCase:
 def forgotten_class() -> KnownCase:
     """Noise on the sums and sizes of classes for a row that stays in its class: one that leaves it enters another."""
     guarantee = Guarantee(7.0, 1e-6)
-    wrong = SumNoise.of(ProtectedChange(groups=1), STEPS_OF_BALL, guarantee.budget, 0.15, pure=False)
+    wrong = SumNoise.of(ProtectedChange(groups=1), STEPS_OF_BALL, 1, guarantee.budget, pure=False)
     rule = ClippedPoints(grid_of(bounds_search.BALL), np.zeros(1, dtype=np.int64), STEPS_OF_BALL, taxicab=False)
     pair = [bounds_search.ClassTable((mover,)).class_sums(rule) for mover in ((1.0, 0), (-1.0, 1))]
     runs = [partial(wrong.draw, side.sums, side.counts.tolist()) for side in pair]
@@ -426,9 +426,9 @@ def forgotten_class() -> KnownCase:
 
 def rounded_last() -> KnownCase:
     """Rows that are clipped first and rounded to a coarse grid afterwards, which makes them twice as long."""
-    guarantee, width = Guarantee(3.0), 16
+    guarantee, width = Guarantee(3.0), 4
     reach = round(0.51 * width)  # steps, in ℓ₁: all coordinates of a clipped row are 0.51, and are rounded to 1
-    noise = SumNoise.of(ProtectedChange("add-remove", groups=1), reach, guarantee.budget, 0.1, pure=True)
+    noise = SumNoise.of(ProtectedChange("add-remove", groups=1), reach, width, guarantee.budget, pure=True)
     clipped = np.full(width, 10.0) * (0.51 * width / 10.0 / width)
     pair = [(np.rint(clipped).astype(np.int64)[None], [1]), (np.zeros((1, width), dtype=np.int64), [0])]
     runs = [partial(noise.draw, *side) for side in pair]

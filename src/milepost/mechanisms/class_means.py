@@ -35,8 +35,7 @@ from milepost.storage.file_limits import (
 
 CENTER_OFF, MAX_CENTER_OFF = 0.15, 0.3  # radii that noise moves the centre by: what is bought, and what is still useful
 USUAL_SHARE, MAX_SHARE, MIN_SHARE = 0.1, 0.3, 0.02  # of the budget, for the centre
-CENTER_COUNT_SHARE = 0.1  # of the centre's budget, for the number of rows
-COUNT_SHARES = {False: 0.15, True: 0.1}  # of the rest, for the sizes of classes, by whether the guarantee is pure
+COUNT_SHARES = {False: 0.15, True: 0.1}  # of the rest, at least, for the sizes of classes; by whether it is pure
 REACH, NARROW_REACH = 0.4, 0.6  # radii that rows may be from their centre: REACH + NARROW_REACH/√columns
 SMALL = 0.25  # of the average size of a class: a class that is smaller, and may be empty, is left out
 MIN_DEVIATIONS = 0.5  # of the noise on its size: no mean is divided by less
@@ -53,16 +52,22 @@ class SumNoise:
     pure: bool
 
     @classmethod
-    def of(cls, change: ProtectedChange, length: int, budget: float, count_share: float, pure: bool) -> "SumNoise":
+    def of(
+        cls, change: ProtectedChange, length: int, width: int, budget: float, pure: bool, count_share: float = 0.0
+    ) -> "SumNoise":
         """Return the noise that spends a budget on sums of vectors of at most this length, and on their numbers.
 
-        length: in ℓ₁ if pure, else in ℓ₂. count_share: of the budget, for the numbers of vectors.
+        length: in ℓ₁ if pure, else in ℓ₂. width: of a vector. A mean is off by the noise on every column of a sum, and
+        by about half of its length times the noise on the number: both are in balance, unless `count_share` of the
+        budget, for the numbers, is more.
         """
         odds = count_share / (1 - count_share)
         if pure:
-            split = change.laplace(2.0 * length, float(length), budget, odds**1.5)  # (L)
+            off = max(1 / (2 * width), odds**1.5)
+            split = change.laplace(2.0 * length, float(length), budget, off)  # (L)
             return cls(split.power, split.total, pure)
-        split = change.gaussian(4.0 * length**2, float(length**2), budget, odds)  # (G)
+        off = max(1 / (2 * math.sqrt(width)), odds)
+        split = change.gaussian(4.0 * length**2, float(length**2), budget, off)  # (G)
         return cls(math.sqrt(split.power / 2), split.total, pure)
 
     def check(self) -> None:
@@ -111,7 +116,7 @@ class ClassMeansDesign:
         longest = math.isqrt(width * grid.max_length**2) + 1 if pure else grid.max_length  # (R): ‖x‖₁ ≤ √d·‖x‖₂
 
         def center(share: float) -> SumNoise:
-            return SumNoise.of(change.all_groups, longest, share * budget, CENTER_COUNT_SHARE, pure)
+            return SumNoise.of(change.all_groups, longest, width, share * budget, pure)
 
         off = math.sqrt(width) * center(1.0).deviation / (total * grid.steps)  # of the centre, with all of the budget
         usual, least = ((off / limit) ** (1 if pure else 2) for limit in (CENTER_OFF, MAX_CENTER_OFF))
@@ -121,7 +126,7 @@ class ClassMeansDesign:
             share, reach = 0.0, round(REACH * whole)
         else:
             reach = round(min(REACH + NARROW_REACH / math.sqrt(width), 1.0) * whole)
-        noise = SumNoise.of(change, reach, (1 - share) * budget, COUNT_SHARES[pure], pure)  # (Q)
+        noise = SumNoise.of(change, reach, width, (1 - share) * budget, pure, COUNT_SHARES[pure])  # (Q)
         return cls(grid, center(share) if share else None, reach, noise)
 
     def check(self) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy
 
 from milepost._typing import AnyArray, IntArray
 from milepost._validation import unmask
@@ -62,6 +63,7 @@ class GroupEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _private_rows(self, X: Any, *y: Any) -> Any:  # noqa: N803
         """Return the groups of rows, if they are given; refuse rows and groups that do not fit each other."""
+        _check_array(X)
         validate_data(self, X, *y, skip_check_array=True)
         return column_or_1d(unmask(*y), warn=True) if y else None
 
@@ -83,6 +85,7 @@ class GroupEstimator(BaseEstimator):  # type: ignore[misc]
     def _check_rows(self, X: Any) -> None:  # noqa: N803
         """Refuse to go on if the estimator is not fitted, or X has other columns than in `fit`."""
         check_is_fitted(self)
+        _check_array(X)
         validate_data(self, X, reset=False, skip_check_array=True)
 
     def _set_columns(self, space: Space) -> None:
@@ -135,7 +138,25 @@ def sorted_labels(labels: tuple[Label, ...]) -> tuple[AnyArray, IntArray]:
     """Return labels sorted, as scikit-learn does, if they are comparable; and the index of each in the given order."""
     comparable = len({type(label) for label in labels}) == 1
     order = sorted(range(len(labels)), key=lambda k: labels[k]) if comparable else list(range(len(labels)))
-    return labels_at(labels, np.array(order)), np.array(order)
+    indices = np.array(order, dtype=np.int64)
+    return labels_at(labels, indices), indices
+
+
+def _check_array(X: Any) -> None:  # noqa: N803
+    """Refuse arrays that are no tables of numbers, in the words of scikit-learn."""
+    if scipy.sparse.issparse(X):
+        raise MilepostError("Sparse data is not supported: give rows as a dense array, such as X.toarray().")
+    if not isinstance(X, np.ndarray) or X.dtype == object:
+        return
+    if np.iscomplexobj(X):
+        raise MilepostError("Complex data not supported: give rows of real numbers.")
+    if X.ndim == 1:
+        raise MilepostError(
+            "Expected 2D array, got 1D array instead. Reshape your data: X.reshape(-1, 1) for one column, "
+            "X.reshape(1, -1) for one row."
+        )
+    if X.ndim == 2 and X.shape[1] == 0:
+        raise MilepostError(f"Found array with 0 feature(s) (shape={X.shape}) while a minimum of 1 is required.")
 
 
 def _total(guarantees: Sequence[Guarantee]) -> str:
