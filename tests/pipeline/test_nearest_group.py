@@ -188,7 +188,7 @@ def test_tables_of_labels_and_numbers_work() -> None:
         ({"rule": "mean"}, "rule= must be one of means, distance, got 'mean'; did you mean"),
         ({"n": 0}, "n="),
         ({"space": mp.AnyMetric(mp.precomputed([[0, 1], [1, 0]]), 1, [0, 1])}, 'Use rule="distance"'),
-        ({"epsilon": 1e-9, "space": mp.L1([(0, 1)] * 4000)}, "does not fit 64-bit"),
+        ({"epsilon": 1e-9, "n": 100, "space": mp.L1([(0, 1)] * 4000)}, "does not fit 64-bit"),
         ({"neighbors": "friends"}, "neighbors"),
     ],
 )
