@@ -337,7 +337,8 @@ class FromData(NearestGroup):
 
     def _required_labels(self, labels: Any, name: str) -> Any:  # noqa: ARG002
         values = [] if self._seen[1] is None else np.unique(np.asarray(self._seen[1])).tolist()
-        return [int(value) if isinstance(value, float) else value for value in values] or ["none"]
+        whole = (int(value) if isinstance(value, float) and value.is_integer() else value for value in values)
+        return [*whole] or ["none"]
 
 
 class FeaturesFromData(MeanDistance):
