@@ -234,7 +234,12 @@ def bayes(tables: Sequence[Case], seeds: Sequence[int]) -> dict[tuple[str, float
             for case in tables:
                 path = Path(folder) / f"{case.name}.npz"
                 masks = np.array([case.private(seed) for seed in seeds])
-                arrays = {"points": case.points, "labels": case.labels, "private": masks, "epsilons": EPSILONS}
+                arrays: dict[str, Any] = {
+                    "points": case.points,
+                    "labels": case.labels,
+                    "private": masks,
+                    "epsilons": EPSILONS,
+                }
                 np.savez(path, low=case.bounds[0], high=case.bounds[1], **arrays)
                 lines = _run([str(python), "-c", BAYES, str(path)], BAYES_SECONDS).split()
                 accuracies = np.array(lines, dtype=np.float64).reshape(len(EPSILONS), len(seeds))

@@ -124,11 +124,11 @@ def main(output: Path | None = None) -> None:
     if output:
         draw(synopsis, output)
         print(f"The picture is at {output}")
-    print(recommend(compared))
     new = pd.DataFrame(NEW.values(), columns=["spend", "visits"])
     for name, segment, chances in zip(NEW, model.predict(new), model.predict_proba(new), strict=True):
         print(f"{name}, by class means: {segment}, and noise could change it in {1 - chances.max():.0%} of cases")
     print(f"Both releases together have ε = {synopsis.guarantee.epsilon + model.epsilon:g} for a customer.")
+    print(recommend(compared))
 
 
 if __name__ == "__main__":

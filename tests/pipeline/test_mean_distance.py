@@ -17,7 +17,8 @@ from tests.pipeline.test_nearest_group import SPACE, town
 
 
 def features(**options: Any) -> MeanDistance:
-    return MeanDistance(SPACE, **{"epsilon": 1.0, "groups": [2, 0, 1]} | options)
+    defaults: dict[str, Any] = {"epsilon": 1.0, "groups": [2, 0, 1]}
+    return MeanDistance(SPACE, **defaults | options)
 
 
 def test_features_are_the_distances_of_the_synopsis(tmp_path: Path) -> None:
