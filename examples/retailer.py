@@ -1,21 +1,24 @@
 """Find the segment that is closest to a new customer, without revealing anything about the existing customers.
 
 The program makes 30,000 synthetic rows of 10,000 customers, plans and makes one release with a group for each segment,
-compares three new customers with all segments and with the exact answers, which only synthetic data allow, and
-recommends. Run it with `python examples/retailer.py --output retailer.png`; docs/groups.md and docs/examples.md explain
-it.
+compares three new customers with all segments and with the exact answers, which only synthetic data allow, recommends,
+and fits a private classifier to one row of each customer. Run it with `python examples/retailer.py --output
+retailer.png`; docs/groups.md and docs/examples.md explain it.
 """
 
 import argparse
 import csv
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 
 import milepost as mp
+from milepost.sklearn import NearestGroup
 
 TYPICAL = {"budget": (20, 10), "family": (60, 25), "premium": (150, 8)}  # spend and visits a month
 SHARES = (0.5, 0.35, 0.15)
@@ -47,12 +50,25 @@ def recommend(compared: mp.Comparison, doubt: float = 0.05) -> str:
     return f"Recommendation: {', '.join(words)}."
 
 
+def read_customers(path: Path) -> tuple[Any, Any]:
+    """Return the private rows, spend and visits, and their segments."""
+    table = np.genfromtxt(path, delimiter=",", names=True, dtype=None, encoding="utf-8")
+    return np.column_stack([table["spend"], table["visits"]]), table["segment"]
+
+
+def fit_classifier(path: Path, space: mp.L1, months: int = 3) -> NearestGroup:
+    """Return a private classifier of customers, who have one row each: the mean of all their months."""
+    rows, segments = read_customers(path)
+    model = NearestGroup(space, epsilon=1, delta=1e-6, classes=list(TYPICAL))
+    customers = rows.reshape(-1, months, 2).mean(axis=1)
+    return model.fit(pd.DataFrame(customers, columns=["spend", "visits"]), segments[::months])
+
+
 def exact_distances(path: Path, space: mp.L1) -> dict[str, list[float]]:
     """Return the exact mean distances of the new customers to every segment. NOT PRIVATE."""
-    table = np.genfromtxt(path, delimiter=",", names=True, dtype=None, encoding="utf-8")
-    rows = np.column_stack([table["spend"], table["visits"]])
+    rows, segments = read_customers(path)
     places = list(NEW.values())
-    return {label: mp.exact_mean_distance(rows[table["segment"] == label], space, places).tolist() for label in TYPICAL}
+    return {label: mp.exact_mean_distance(rows[segments == label], space, places).tolist() for label in TYPICAL}
 
 
 def draw(synopsis: mp.Synopsis, output: Path, doubt: float = 0.05) -> None:
@@ -99,6 +115,7 @@ def main(output: Path | None = None) -> None:
             contributions=3,
         )
         truth = exact_distances(path, space)
+        model = fit_classifier(path, space)
     print(synopsis.statement())
     compared = synopsis.compare(list(NEW.values()))
     print(compared)
@@ -107,6 +124,10 @@ def main(output: Path | None = None) -> None:
     if output:
         draw(synopsis, output)
         print(f"The picture is at {output}")
+    new = pd.DataFrame(NEW.values(), columns=["spend", "visits"])
+    for name, segment, chances in zip(NEW, model.predict(new), model.predict_proba(new), strict=True):
+        print(f"{name}, by class means: {segment}, and noise could change it in {1 - chances.max():.0%} of cases")
+    print(f"Both releases together have ε = {synopsis.guarantee.epsilon + model.epsilon:g} for a customer.")
     print(recommend(compared))
 
 

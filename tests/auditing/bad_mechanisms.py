@@ -23,6 +23,7 @@ from milepost.auditing.case_matrix import APPROXIMATE
 from milepost.auditing.noise_trace import NoiseTrace, TracePair
 from milepost.ingest.aggregation import read_sums
 from milepost.ingest.query_points import read_queries
+from milepost.mechanisms.class_means import SumNoise
 from milepost.mechanisms.coordinate.slopes import Slopes
 from milepost.mechanisms.paper.game import PrivateGame
 from milepost.mechanisms.paper.tangents import convex_learner, interactive_margins
@@ -35,7 +36,7 @@ from milepost.mechanisms.query.net import Net
 from milepost.mechanisms.query.per_query import PerQuery
 from milepost.mechanisms.table_model import GROUP_SHARE, SHARES, STEPS, noisy_group_weights, noisy_moments, noisy_step
 from milepost.pipeline.find_bounds import Scales
-from milepost.pipeline.private_ball import CENTER_SHARE, COMPARISONS, BallScales, grid_center, grid_of
+from milepost.pipeline.private_ball import CENTER_SHARE, COMPARISONS, BallScales, grid_of
 from milepost.privacy.guarantee import Guarantee
 from milepost.privacy.protected_change import ProtectedChange
 from milepost.privacy.sparse_vector import noise_scales
@@ -46,7 +47,9 @@ from milepost.spaces.embeddings.embedding import QUANTA
 from milepost.spaces.kernels.weighted_points import WeightedPoints
 from milepost.spaces.lp import L1
 from milepost.spaces.queries import Queries
-from milepost.statistics.ball_points import BallGrid
+from milepost.statistics.ball_points import STEPS as STEPS_OF_BALL
+from milepost.statistics.ball_points import BallGrid, grid_center
+from milepost.statistics.class_sums import ClippedPoints
 from milepost.statistics.model_sums import BASIS_BITS, MODEL_STEPS, Clusters, PointMoments, model_grid
 from milepost.statistics.sketch import Sketch
 from milepost.statistics.statistic_spec import RecordBlock
@@ -410,6 +413,30 @@ def forgotten_group() -> KnownCase:
     runs = [partial(noisy_group_weights, side, scale / math.sqrt(2), np.ones(1)) for side in counts]
     claim = Gaussian(guarantee.with_share(GROUP_SHARE).mu)
     return case_from_traces("model", "a row that changes its group, counted once", claim, *runs)
+
+
+# --- class means ----------------------------------------------------------------------------------------------------
+
+
+def forgotten_class() -> KnownCase:
+    """Noise on the sums and sizes of classes for a row that stays in its class: one that leaves it enters another."""
+    guarantee = Guarantee(7.0, 1e-6)
+    wrong = SumNoise.of(ProtectedChange(groups=1), STEPS_OF_BALL, 1, guarantee.budget, pure=False)
+    rule = ClippedPoints(grid_of(bounds_search.BALL), np.zeros(1, dtype=np.int64), STEPS_OF_BALL, taxicab=False)
+    pair = [bounds_search.ClassTable((mover,)).class_sums(rule) for mover in ((1.0, 0), (-1.0, 1))]
+    runs = [partial(wrong.draw, side.sums, side.counts.tolist()) for side in pair]
+    return case_from_traces("class-means", "a row that changes its class, counted once", Gaussian(guarantee.mu), *runs)
+
+
+def rounded_last() -> KnownCase:
+    """Rows that are clipped first and rounded to a coarse grid afterwards, which makes them twice as long."""
+    guarantee, width = Guarantee(3.0), 4
+    reach = round(0.51 * width)  # steps, in ℓ₁: all coordinates of a clipped row are 0.51, and are rounded to 1
+    noise = SumNoise.of(ProtectedChange("add-remove", groups=1), reach, width, guarantee.budget, pure=True)
+    clipped = np.full(width, 10.0) * (0.51 * width / 10.0 / width)
+    pair = [(np.rint(clipped).astype(np.int64)[None], [1]), (np.zeros((1, width), dtype=np.int64), [0])]
+    runs = [partial(noise.draw, *side) for side in pair]
+    return case_from_traces("class-means", "rows rounded after they are clipped", Pure(guarantee.epsilon), *runs)
 
 
 # --- the choice of coordinate ---------------------------------------------------------------------------------------

@@ -36,3 +36,5 @@ def known_bad_cases() -> Iterator[tuple[KnownCase, int]]:
     yield bad_mechanisms.unclipped_moments(), 4000
     yield bad_mechanisms.forgotten_cluster(), 40_000
     yield bad_mechanisms.forgotten_group(), 40_000
+    yield bad_mechanisms.forgotten_class(), 40_000
+    yield bad_mechanisms.rounded_last(), 20_000

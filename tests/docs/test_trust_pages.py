@@ -62,6 +62,7 @@ PROVED = {  # what has to have a page, by where that is
     "find_bounds": "bounds",
     "ball_share": "ball",
     "model": "model",
+    "NearestGroup": "class-means",
     "service": "service",
 }
 

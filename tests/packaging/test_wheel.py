@@ -29,6 +29,8 @@ DISTRIBUTIONS = {"sklearn": "scikit-learn"}  # those whose name is not that of t
 TOP = {"tests", "bench", "docs", "examples", "src", ".ci"}
 PAGES = ("README.md", "docs/tutorial.md")
 EXTRAS = [
+    "milepost.pipeline.group_estimator",
+    "milepost.pipeline.mean_distance",
     "milepost.pipeline.nearest_group",
     "milepost.sklearn",
 ]  # modules that need an extra which is not installed here

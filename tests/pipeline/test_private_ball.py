@@ -20,12 +20,12 @@ from milepost._typing import FloatArray, IntArray
 from milepost.auditing.noise_trace import NoiseTrace
 from milepost.auditing.scripted_noise import NoiseScript
 from milepost.pipeline import private_ball
-from milepost.pipeline.private_ball import RADII, BallScales, BallSearch, ball_of, grid_center, grid_of, squared_radii
+from milepost.pipeline.private_ball import RADII, BallScales, BallSearch, ball_of, grid_of, squared_radii
 from milepost.privacy.guarantee import Guarantee
 from milepost.privacy.protected_change import ProtectedChange
 from milepost.reporting.dp_registry import registry_entry
 from milepost.spaces.bounds_provenance import BallProvenance, BoundsProvenance
-from milepost.statistics.ball_points import STEPS, DistanceCounts, PointSums, squared_lengths
+from milepost.statistics.ball_points import STEPS, DistanceCounts, PointSums, grid_center, squared_lengths
 from milepost.statistics.statistic_spec import RecordBlock
 from tests.chance import assert_promised, assert_rate, assert_scale
 
@@ -54,7 +54,7 @@ def radius_of(synopsis: mp.Synopsis) -> float:
 
 
 def exact_sums(rows: FloatArray, space: mp.L2 = PLAIN, weight: IntArray | None = None) -> PointSums:
-    spec = PointSums.spec(grid_of(space))
+    spec = PointSums.spec(space, grid_of(space))
     result = spec.empty()
     result.add(*spec.image(RecordBlock(space.read(rows), weight=weight)))
     return result

@@ -68,7 +68,7 @@ def test_an_image_depends_on_its_own_record_only(width: int, seed: int) -> None:
     assert np.array_equal(together, alone)
     point = np.full(width, 1000)
     limits = np.array([10**6, 10**10, 10**12])
-    specs: list[StatisticSpec[Any]] = [PointSums.spec(grid), DistanceCounts.spec(grid, point, limits)]
+    specs: list[StatisticSpec[Any]] = [PointSums.spec(space, grid), DistanceCounts.spec(grid, point, limits)]
     for spec in specs:
         whole, parts = spec.empty(), spec.empty()
         whole.add(*spec.image(RecordBlock(space.read(rows))))
@@ -88,8 +88,8 @@ def test_distances_are_compared_as_integers() -> None:
     counts.add(*spec.image(RecordBlock(points, weight=np.array([1, 2, 4, 8]))))
     assert counts.counts.tolist() == [0, 7, 0, 8]
     assert [counts.beyond(limit) for limit in range(3)] == [15, 8, 8]
-    sums = PointSums.spec(grid).empty()
-    sums.add(*PointSums.spec(grid).image(RecordBlock(points, weight=np.array([1, 2, 4, 8]))))
+    sums = PointSums.spec(ball(2, 0.0, 1.0), grid).empty()
+    sums.add(*PointSums.spec(ball(2, 0.0, 1.0), grid).image(RecordBlock(points, weight=np.array([1, 2, 4, 8]))))
     assert sums.values.tolist() == [9, 12 + 20 + 48]
     assert sums.totals.tolist() == [15]
 

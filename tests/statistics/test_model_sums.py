@@ -223,4 +223,4 @@ def test_counts_are_by_group_and_cluster() -> None:
 
 def test_a_space_without_vectors_has_no_grid() -> None:
     with pytest.raises(ValueError, match="no enclosing ball"):
-        model_grid(mp.L1([(0, 1)]))
+        model_grid(mp.AnyMetric(mp.precomputed([[0, 1], [1, 0]]), 1, [0, 1]))

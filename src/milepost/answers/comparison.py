@@ -215,13 +215,30 @@ def nearest_probabilities(synopsis: ReleasedData, points: Any) -> FloatArray:
 
     def answer(positions: AnyArray) -> Answers:
         distance, deviation = _distances(groups, positions), _errors(groups, positions, ONE_SIGMA)
-        shares = np.zeros_like(distance)
-        for k in np.flatnonzero(eligible).tolist():
-            shares[:, k] = _nearest_probability(distance, deviation, np.full(len(distance), k), eligible)
-        nearest, _ = _nearest_and_margin(distance, eligible)
-        return list(_match_nearest(shares / shares.sum(axis=1, keepdims=True), nearest).T)
+        return list(nearest_shares(distance, deviation, eligible).T)
 
     return np.column_stack(evaluate(synopsis, batch, answer))
+
+
+def group_distances(synopsis: ReleasedData, points: Any) -> tuple[FloatArray, BoolArray]:
+    """Return the mean distances of points to every group, float64[k, groups], and which groups may be the nearest."""
+    groups = synopsis.groups
+    batch, _, _ = query_points(points, synopsis.space)
+    distances = evaluate(synopsis, batch, lambda positions: list(_distances(groups, positions).T))
+    return np.column_stack(distances), eligible_groups(groups)
+
+
+def nearest_shares(distance: FloatArray, deviation: FloatArray, eligible: BoolArray) -> FloatArray:
+    """Return the probability that each group is nearest, where distances are independent normal variables.
+
+    All are float64[n, groups]. A row sums to 1, and its largest entry belongs to the nearest eligible group. Groups
+    that are not eligible have 0.
+    """
+    shares = np.zeros_like(distance)
+    for k in np.flatnonzero(eligible).tolist():
+        shares[:, k] = _nearest_probability(distance, deviation, np.full(len(distance), k), eligible)
+    nearest, _ = _nearest_and_margin(distance, eligible)
+    return _match_nearest(shares / shares.sum(axis=1, keepdims=True), nearest)
 
 
 def labels_at(labels: tuple[Label, ...], indices: IntArray, text: bool = False) -> AnyArray:
@@ -236,9 +253,13 @@ def labels_at(labels: tuple[Label, ...], indices: IntArray, text: bool = False) 
 
 def eligible_groups(groups: NoisyStatistic) -> BoolArray:
     """Return which groups are larger than the noise of their counts, or all if none is; warn when some are not."""
-    large = np.array([statistic.total.detectable for statistic in groups.statistics])
+    return large_groups(groups.labels, np.array([statistic.total.detectable for statistic in groups.statistics]))
+
+
+def large_groups(labels: Sequence[Label], large: BoolArray) -> BoolArray:
+    """Return which groups are large enough to be compared, or all if none is; warn when some are not."""
     if not large.all():
-        small = ", ".join(repr(label) for label, is_large in zip(groups.labels, large, strict=True) if not is_large)
+        small = ", ".join(repr(label) for label, is_large in zip(labels, large, strict=True) if not is_large)
         rest = "all groups are used" if not large.any() else "they are left out"
         warn(f"too small to tell from an empty group: {small}; {rest}")
     return large if large.any() else ~large

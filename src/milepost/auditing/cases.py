@@ -1,4 +1,4 @@
-"""Shipped audit cases: noise, sparse vector, tangents, sessions, bounds, balls, models, and those of `case_matrix`."""
+"""Shipped audit cases: noise, sparse vector, tangents, sessions, bounds, balls, models, class means, `case_matrix`."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -11,6 +11,7 @@ from milepost.auditing import case_matrix
 from milepost.auditing.case import SLOW_SAMPLES, Case, Draw, Outcomes, gaussian_ratio, laplace_ratio, sketch_of
 from milepost.auditing.claims import Claim, Gaussian, Pure, concentrated
 from milepost.auditing.scripted_noise import NoiseScript
+from milepost.mechanisms.class_means import ClassMeansDesign
 from milepost.mechanisms.paper.margins import Margins
 from milepost.mechanisms.paper.tangents import Tangents, interactive_margins
 from milepost.mechanisms.table_model import ModelScales, TableModel, fit_model
@@ -27,7 +28,8 @@ from milepost.spaces.base import Space
 from milepost.spaces.lp import L1, L2
 from milepost.spaces.metrics import precomputed
 from milepost.spaces.queries import Queries
-from milepost.statistics.ball_points import DistanceCounts, PointSums
+from milepost.statistics.ball_points import BallGrid, DistanceCounts, PointSums
+from milepost.statistics.class_sums import ClippedPoints, class_sums
 from milepost.statistics.magnitudes import MAX_VALUE, Magnitudes
 from milepost.statistics.model_sums import (
     ClusterCounts,
@@ -237,7 +239,7 @@ class BallTable:
     @cached_property
     def sums(self) -> PointSums:
         """Return the exact sums."""
-        return PointSums.spec(grid_of(BALL)).of(self._block)
+        return PointSums.spec(BALL, grid_of(BALL)).of(self._block)
 
     def counts(self, center: IntArray) -> DistanceCounts:
         """Return the exact counts around a centre."""
@@ -335,7 +337,8 @@ def model_cases() -> Iterator[Case]:
     guarantee = Guarantee(7.0, 1e-6)
     for name, groups in (("one row from cluster to cluster", None), ("and from group to group", 2)):
         pair = [ModelTable((place,), group) for group, place in enumerate(((1.0, 0.0), (0.0, 1.0)))]
-        draws = [model_draw(side, pair, model_scales(guarantee, "replace", groups)) for side in pair]
+        scales = model_scales(guarantee, "replace", groups)
+        draws = replayed_draws(*(partial(side.fit, scales) for side in pair))
         yield Case("model", name, Gaussian(guarantee.mu), *draws, every=4 * SLOW_SAMPLES)
 
 
@@ -346,21 +349,71 @@ def model_scales(guarantee: Guarantee, neighbors: str, groups: int | None = None
     return replace(scales, components=2)
 
 
-def model_draw(table: ModelTable, pair: list[ModelTable], scales: ModelScales) -> Draw:
-    """Return a function that fits the model of a table and reduces each run to ln of its likelihood ratio.
+def replayed_draws(left: Callable[[], object], right: Callable[[], object]) -> list[Draw]:
+    """Return functions that run a mechanism on each of two tables, and reduce each run to ln of its likelihood ratio.
 
     The other table gets the noisy numbers of the first, which shows what it would have added noise to.
     """
-    other, sign = (pair[1], 1) if table is pair[0] else (pair[0], -1)
 
-    def score() -> float:
-        drawn = NoiseScript.drawn(lambda: table.fit(scales))
+    def score(run: Callable[[], object], other: Callable[[], object], sign: int) -> float:
+        drawn = NoiseScript.drawn(run)
         replayed = drawn.again()
         with replayed.replacing_noise():
-            other.fit(scales)
+            other()
         return sign * drawn.log_ratio(replayed)
 
-    return lambda runs: Outcomes.of(score=np.array([score() for _ in range(runs)]))
+    def draw(run: Callable[[], object], other: Callable[[], object], sign: int) -> Draw:
+        return lambda runs: Outcomes.of(score=np.array([score(run, other, sign) for _ in range(runs)]))
+
+    return [draw(left, right, 1), draw(right, left, -1)]
+
+
+@dataclass(frozen=True)
+class ClassTable:
+    """Two classes of many rows at the middle of a ball, each one record of that weight, and one row elsewhere, or none.
+
+    mover: the place and the class of that row.
+    """
+
+    mover: tuple[tuple[float, int], ...]
+
+    @cached_property
+    def _block(self) -> RecordBlock:
+        points = BALL.read(np.array([[0.0], [0.0], *([place] for place, _ in self.mover)]))
+        classes = np.array([0, 1, *(label for _, label in self.mover)])
+        return RecordBlock(points, classes, np.array([OTHER_WEIGHT, OTHER_WEIGHT, *[1] * len(self.mover)]))
+
+    def point_sums(self, grid: BallGrid) -> PointSums:
+        """Return the exact sums of all points."""
+        return PointSums.spec(BALL, grid).of(self._block)
+
+    def class_sums(self, rule: ClippedPoints) -> ClusterSums:
+        """Return the exact sums and sizes of classes."""
+        return class_sums(BALL, rule, 2).of(self._block)
+
+
+def class_means_cases() -> Iterator[Case]:
+    """Yield cases of the means of classes, with Gaussian and with Laplace noise.
+
+    A row moves from pole to pole and from one class to the other; or a row at a pole is present or absent. The rows
+    are clipped around a noisy centre, so the likelihood of an outcome is the product of the likelihoods of its steps.
+    """
+    moves = {
+        "replace": (((1.0, 0),), ((-1.0, 1),), "one row from pole to pole and from class to class"),
+        "add-remove": (((1.0, 0),), (), "one row at a pole, or none"),
+    }
+    for guarantee in (Guarantee(7.0, 1e-6), Guarantee(3.0)):
+        for neighbors, (left, right, name) in moves.items():
+            design = class_means_design(guarantee, neighbors)
+            claim: Claim = Pure(guarantee.epsilon) if guarantee.pure else Gaussian(guarantee.mu)
+            draws = replayed_draws(*(partial(design.run, ClassTable(mover)) for mover in (left, right)))
+            law = "Laplace" if guarantee.pure else "Gaussian"
+            yield Case("class-means", f"{law}, {name}", claim, *draws, every=SLOW_SAMPLES)
+
+
+def class_means_design(guarantee: Guarantee, neighbors: str) -> ClassMeansDesign:
+    """Return the design for two classes."""
+    return ClassMeansDesign.of(guarantee, ProtectedChange(neighbors, groups=2), grid_of(BALL), 2 * OTHER_WEIGHT)
 
 
 def shipped_cases() -> list[Case]:
@@ -381,4 +434,5 @@ def shipped_cases() -> list[Case]:
         *bounds_cases(),
         *ball_cases(),
         *model_cases(),
+        *class_means_cases(),
     ]

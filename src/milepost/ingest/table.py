@@ -22,6 +22,7 @@ from milepost.spaces.base import Space
 from milepost.spaces.charts.chart import Chart
 from milepost.spaces.queries import Queries
 from milepost.statistics.ball_points import BallGrid, DistanceCounts, PointSums
+from milepost.statistics.class_sums import ClippedPoints, class_sums
 from milepost.statistics.distance_sums import DistanceSums, DistanceTransform
 from milepost.statistics.magnitudes import Magnitudes
 from milepost.statistics.model_sums import ClusterCounts, ClusterProducts, Clusters, ClusterSums, PointMoments
@@ -165,8 +166,8 @@ class Table:
         return self._totalled(VertexSums, VertexSums.spec(chart, size, self.row_columns.group_count))
 
     def point_sums(self, grid: BallGrid) -> PointSums:
-        """Return the exact sums of the points of all groups together, on a grid over the space."""
-        exact = self._aggregate(PointSums.spec(grid))
+        """Return the exact sums of the vectors of all groups together, on a grid over the space."""
+        exact = self._aggregate(PointSums.spec(self.space, grid))
         self._check(exact.totals)
         return exact
 
@@ -185,6 +186,10 @@ class Table:
     def cluster_sums(self, clusters: Clusters) -> ClusterSums:
         """Return the exact sums of residuals of all groups together, by cluster."""
         return self._aggregate(ClusterSums.spec(self.space, clusters))
+
+    def class_sums(self, rule: ClippedPoints) -> ClusterSums:
+        """Return the exact sums of clipped points, and the sizes, of each group."""
+        return self._aggregate(class_sums(self.space, rule, self.row_columns.group_count))
 
     def cluster_counts(self, clusters: Clusters) -> ClusterCounts:
         """Return the exact weight of each cluster's records, by group."""

@@ -20,7 +20,7 @@ from milepost.spaces.base import Space
 from milepost.spaces.bounds_provenance import BallProvenance
 from milepost.spaces.lp import L2
 from milepost.spaces.numeric import MAX_OFFSET
-from milepost.statistics.ball_points import STEPS, BallGrid, DistanceCounts, PointSums, shorten, squared_lengths
+from milepost.statistics.ball_points import STEPS, BallGrid, DistanceCounts, PointSums, grid_center
 
 MAX_SHARE = 0.5  # of the budget
 CENTER_SHARE = 0.25  # of the ball's budget, for the centre; the rest pays for the radius
@@ -150,14 +150,6 @@ class BallSearch:
             counts.append((middle, noisy))
             low, high = (low, middle) if noisy <= hidden else (middle, high)
         return cls(sums, total, center, tuple(counts), high)
-
-
-def grid_center(sums: IntArray, total: int) -> IntArray:
-    """Return the mean of points on the grid, from noisy sums and a noisy total, moved into the ball."""
-    limit = 2 * STEPS  # far outside, where squares still fit 64 bits
-    mean = np.clip(np.rint(sums / total), -limit, limit).astype(np.int64)[None]
-    squares = squared_lengths(mean)
-    return np.asarray((mean if squares[0] <= STEPS**2 else shorten(mean, squares))[0])
 
 
 @lru_cache(maxsize=1)

@@ -204,7 +204,7 @@ class Space(ABC):
     def enclosing_ball(self) -> tuple[FloatArray, float] | None:
         """The centre float64[m] and the radius of a Euclidean ball that has all records as `vectors`.
 
-        None where records are not vectors, so that a table has no private model.
+        None where records are not vectors, so that a table has no private model, and its classes have no means.
         """
         return None
 

@@ -199,6 +199,15 @@ class GreatCircle(CoordinateSpace):
         """Return queries as unit vectors."""
         return self._vectors(queries[:, 0], queries[:, 1])
 
+    @property
+    def enclosing_ball(self) -> tuple[FloatArray, float]:
+        """The ball around the cap, in kilometres from the centre of the earth: its border is its largest circle."""
+        return EARTH_KM * np.array([0.0, 0.0, self._cosine]), EARTH_KM * self._sine
+
+    def vectors(self, points: FloatArray) -> FloatArray:
+        """Return east, north and up, in kilometres."""
+        return EARTH_KM * points
+
     @cached_property
     def chart(self) -> Chart:
         """The disc that the cap becomes in Lambert's projection."""

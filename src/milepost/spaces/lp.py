@@ -210,6 +210,16 @@ class L1(Box):
         """Return 0 and the distance to the farthest corner."""
         return self._range_up_to(self._max_differences(queries) @ np.asarray(self.weights))
 
+    @property
+    def enclosing_ball(self) -> tuple[FloatArray, float]:
+        """The smallest ball around the box of `vectors`."""
+        low, high = (self.vectors(np.array([ends]))[0] for ends in (self.low, self.high))
+        return low / 2 + high / 2, float(np.linalg.norm(high - low)) / 2
+
+    def vectors(self, points: FloatArray) -> FloatArray:
+        """Return the columns that add something to distances, each times its weight."""
+        return np.asarray(points[:, self.embedding_columns] * np.asarray(self.weights)[self.embedding_columns])
+
     @cached_property
     def chart(self) -> Chart | None:
         """The rectangle of two columns, each times its weight; None where one of them adds nothing."""

@@ -1,6 +1,7 @@
 """Spaces over mixed tables: Gower's distance over numbers, categories and flags, and Hamming's over categories."""
 
 import csv
+import math
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -233,6 +234,36 @@ class MixedTable(CoordinateSpace):
         columns = zip(self.weights, self.parts, queries.T, strict=True)
         largest = sum((w * part.max_difference(y) for w, part, y in columns), np.zeros(len(queries)))
         return np.zeros(len(queries)), np.minimum(largest + self._rounding, self.diameter)
+
+    @property
+    def enclosing_ball(self) -> tuple[FloatArray, float]:
+        """The ball around numbers between 0 and their weight, and labels at the corners of a simplex."""
+        center, square = np.empty(len(self.embedding_columns)), 0.0
+        for part, where, weight in zip(self.parts, self._slices, self.weights, strict=True):
+            if isinstance(part, Category):
+                center[where] = weight / math.sqrt(2) / part.size
+                square += weight**2 / 2 * (1 - 1 / part.size)
+            else:
+                center[where] = weight / 2
+                square += weight**2 / 4
+        return center, math.sqrt(square)
+
+    def vectors(self, points: FloatArray) -> FloatArray:
+        """Return numbers and flags as shares of their weight, and a column for each label.
+
+        Two points that differ in one column only are as far apart as in the metric: the column of a label is 1/√2 of
+        the weight for that label, and 0 for the others.
+        """
+        return np.asarray(self.position(points) * self._vector_scale)
+
+    @cached_property
+    def _vector_scale(self) -> FloatArray:
+        """The length of one quantum of each embedding coordinate, as `vectors` have it."""
+        scales = [
+            weight / (math.sqrt(2) if isinstance(part, Category) else 1.0) / part.span[0]
+            for part, weight in zip(self.parts, self.weights, strict=True)
+        ]
+        return np.asarray(scales)[self.embedding_columns]
 
     @property
     def _rounding(self) -> float:

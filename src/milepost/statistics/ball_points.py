@@ -11,6 +11,7 @@ from typing import Self
 import numpy as np
 
 from milepost._typing import FloatArray, IntArray
+from milepost.spaces.base import Space
 from milepost.statistics.statistic_spec import RecordBlock, StatisticSpec
 
 STEPS = 1 << 20  # of the grid, in a radius
@@ -63,6 +64,14 @@ def shorten(integers: IntArray, squares: IntArray, steps: int = STEPS) -> IntArr
     return np.trunc(integers * (steps / np.sqrt(squares))[:, None]).astype(np.int64)
 
 
+def grid_center(sums: IntArray, total: int) -> IntArray:
+    """Return the mean of points on the grid, from noisy sums and a noisy total, moved into the ball."""
+    limit = 2 * STEPS  # far outside, where squares still fit 64 bits
+    mean = np.clip(np.rint(sums / total), -limit, limit).astype(np.int64)[None]
+    squares = squared_lengths(mean)
+    return np.asarray((mean if squares[0] <= STEPS**2 else shorten(mean, squares))[0])
+
+
 class PointSums:
     """Sums int64[columns] of the coordinates of records on a grid, times their weights; and the total int64[1]."""
 
@@ -71,9 +80,9 @@ class PointSums:
         self.totals = np.zeros(1, dtype=np.int64)
 
     @classmethod
-    def spec(cls, grid: BallGrid) -> "StatisticSpec[PointSums]":
-        """Return the specification of the sums on a grid."""
-        return StatisticSpec(partial(PointSums, grid.width), partial(_weighted_points, grid), 2 * grid.width)
+    def spec(cls, space: Space, grid: BallGrid) -> "StatisticSpec[PointSums]":
+        """Return the specification of the sums of the vectors of a space on a grid."""
+        return StatisticSpec(partial(PointSums, grid.width), partial(_weighted_points, space, grid), 3 * grid.width)
 
     @property
     def arrays(self) -> tuple[IntArray, ...]:
@@ -124,8 +133,8 @@ class DistanceCounts:
         return result
 
 
-def _weighted_points(grid: BallGrid, block: RecordBlock) -> tuple[IntArray, IntArray | None]:
-    return grid.integers(block.points), block.weight
+def _weighted_points(space: Space, grid: BallGrid, block: RecordBlock) -> tuple[IntArray, IntArray | None]:
+    return grid.integers(space.vectors(block.points)), block.weight
 
 
 def _weighted_cells(

@@ -60,6 +60,11 @@ def load(path: str | Path) -> Synopsis:
     """
     card, tensors = file_format.read(local_path(path, "Download the file first."))
     check_format(path, card.get("format"), FORMAT, OLDER_FORMATS, "make the release again, which spends again")
+    if card.get("contents") is not None:
+        raise MilepostError(
+            f"{path} holds the classifier {str(card['contents'])[:100]!r} and not a synopsis; read it with "
+            "mp.sklearn.NearestGroup.load(path)"
+        )
     try:
         if not is_registered(card["mechanism"]):
             raise MilepostError(
