@@ -59,6 +59,11 @@ export function percent(share) {
   return `${Number((100 * share).toPrecision(share < 0.1 ? 1 : 2))} %`;
 }
 
+/** Return the name of a column; columns without names have numbers. */
+export function columnName(name) {
+  return /^\d+$/.test(name) ? `column ${name}` : name;
+}
+
 /** Keep equations such as "ε = 1" on one line. */
 export function tight(text) {
   return text.replaceAll(" = ", "\u00a0=\u00a0");

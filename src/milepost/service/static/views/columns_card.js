@@ -3,7 +3,7 @@
 import { barChart } from "../charts/bars.js";
 import { card, element, labelled, say } from "../dom.js";
 import { shareForm } from "../forms/share_form.js";
-import { brief, interval } from "../numbers.js";
+import { brief, columnName, interval } from "../numbers.js";
 import { errorMessage } from "../api_error.js";
 import { releasePath } from "../api_client.js";
 
@@ -19,7 +19,7 @@ function numberRow(field, mean, variance) {
   return element(
     "li",
     { class: "column-row", data: { column: field.name } },
-    element("h3", {}, field.name),
+    element("h3", {}, columnName(field.name)),
     element("p", { class: "mean", data }, element("span", {}, "mean"), element("b", {}, interval(mean))),
     element("p", { class: "deviation" }, element("span", {}, "standard deviation"), element("span", {}, interval(deviation))),
     element(
@@ -43,7 +43,7 @@ function labelRow(name, shares) {
   return element(
     "li",
     { class: "column-row", data: { column: name } },
-    element("h3", {}, name),
+    element("h3", {}, columnName(name)),
     barChart(bars, "%", `Shares of ${name}`, 100),
   );
 }
@@ -60,6 +60,10 @@ function row(field, estimates) {
 export function columnsCard(release, service) {
   let group = release.labels[0];
   let shown = MAX_COLUMNS;
+  // nothing was released about a column without width or weight
+  const released = release.fields.filter(
+    ({ low, high }, index) => (low ?? 0) < (high ?? 1) && release.card.space.weights?.[index] !== 0,
+  );
   const problem = element("p", { class: "problem", role: "alert" });
   const list = element("ul", { class: "column-rows", "aria-label": "Columns" });
   const more = element("button", { type: "button", class: "quiet", hidden: true });
@@ -69,12 +73,12 @@ export function columnsCard(release, service) {
 
   async function show() {
     problem.textContent = "";
-    const fields = release.fields.slice(0, shown);
+    const fields = released.slice(0, shown);
     try {
       const { estimates } = await ask({ columns: fields.map(({ name }) => name) });
       list.replaceChildren(...fields.map((field) => row(field, estimates)).filter(Boolean));
-      more.hidden = shown >= release.fields.length;
-      more.textContent = `Show more of the ${release.fields.length.toLocaleString("en")} columns`;
+      more.hidden = shown >= released.length;
+      more.textContent = `Show more of the ${released.length.toLocaleString("en")} columns`;
     } catch (thrown) {
       problem.textContent = errorMessage(thrown);
     }
@@ -106,7 +110,7 @@ export function columnsCard(release, service) {
     show();
   });
   show();
-  const asked = release.fields.filter(({ type }) => type !== "flag");
+  const asked = released.filter(({ type }) => type !== "flag");
   return card(
     "Columns",
     element("p", { class: "hint" }, "Questions about single columns are free. The 95 % intervals are in brackets."),

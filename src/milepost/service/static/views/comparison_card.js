@@ -5,11 +5,12 @@ import { cumulativeCurves } from "../charts/cumulative_curves.js";
 import { DistanceGrid } from "../charts/distance_grid.js";
 import { MapFigure } from "../charts/map_figure.js";
 import { card, element, labelled, say } from "../dom.js";
-import { brief, interval, probability, whole } from "../numbers.js";
+import { brief, columnName, interval, percent, probability, whole } from "../numbers.js";
 import { errorMessage } from "../api_error.js";
 import { releasePath } from "../api_client.js";
 
 const MAX_BARS = 8;
+const MAX_CURVES = 3;
 const MIN_SHARE = 0.05; // of the difference, for a curve to be drawn
 const FREE_FIELDS = ["directions", "bounds_provenance"]; // of a space, in which two releases may differ
 const SIGNIFICANT = 0.05;
@@ -43,6 +44,24 @@ function differingFields(one, other) {
     .map((name) => `${name.replaceAll("_", " ")}: ${text(one[name])} and ${text(other[name])}`);
 }
 
+/** Bars of the columns or directions that differ most; directions of a map have no meaning of their own. */
+function differingParts({ parts_of: partsOf, parts, value }, view) {
+  const columns = partsOf === "columns";
+  if (!(value > 0) || parts.length < 2 || (!columns && view === "map")) return [];
+  if (!columns && parts[0].share < MIN_SHARE) {
+    const largest = percent(parts[0].share);
+    return [element("p", { class: "hint" }, `No single direction stands out: the one that differs most adds ${largest}.`)];
+  }
+  const bars = parts.slice(0, MAX_BARS).map(({ name, share }) => ({
+    name: columnName(name),
+    value: 100 * share,
+    error: null,
+    text: wholePercent(share),
+  }));
+  const title = `Share of ${columns ? "each column" : "the largest directions"} in the difference`;
+  return [element("h3", {}, title), barChart(bars, "%", title, 100)];
+}
+
 /** A map of the mean distance to the second table, less that to the first one. */
 function differenceMap(release, first, second, names) {
   const unit = release.distance_unit;
@@ -59,7 +78,6 @@ function differenceMap(release, first, second, names) {
     "shows the difference at its point",
   );
   figure.setGrid(grid);
-  queueMicrotask(() => figure.redraw());
   return figure;
 }
 
@@ -130,14 +148,13 @@ export function comparisonCard(release, releases, service) {
       element("p", { class: "verdict tables" }, tables),
       element("p", { class: "verdict population" }, population),
     ];
-    const columns = answer.parts_of === "columns";
-    if (answer.value > 0 && answer.parts.length > 1 && (columns || (!answer.curves.length && release.view !== "map"))) {
-      const bars = answer.parts
-        .slice(0, MAX_BARS)
-        .map(({ name, share }) => ({ name, value: 100 * share, error: null, text: wholePercent(share) }));
-      const title = columns ? "Share of each column in the difference" : "Directions with the largest shares in the difference";
-      parts.push(element("h3", {}, title), barChart(bars, "%", title, 100));
-    }
+    if (answer.p_tables < SIGNIFICANT) parts.push(...differingParts(answer, release.view), ...(await pictures(answer, picked, params, names)));
+    result.replaceChildren(...parts);
+    say(`Energy distance ${interval(answer, answer.distance_unit)}. ${tables} ${population}`);
+  }
+
+  /** A map of where the tables differ, or their curves. */
+  async function pictures(answer, picked, params, names) {
     if (release.view === "map") {
       const grids = await Promise.all([
         service.post(releasePath(release.id, "grid"), { steps: 80, ...(params.group === undefined ? {} : { group: params.group }) }),
@@ -148,22 +165,15 @@ export function comparisonCard(release, releases, service) {
       ]);
       figure?.close();
       figure = differenceMap(release, ...grids, names);
-      parts.push(
-        element("h3", {}, "Where they differ"),
-        element("p", { class: "hint" }, `Red points are nearer to the people of ${names[1]}, blue ones to those of ${names[0]}.`),
-        figure.root,
-      );
-    } else {
-      const shares = new Map(answer.parts.map(({ name, share }) => [name, share]));
-      const curves = answer.curves.filter(
-        ({ name }, index) => index === 0 || (index < 3 && (shares.get(name) ?? 0) >= MIN_SHARE),
-      );
-      if (curves.length) {
-        parts.push(element("h3", {}, "Cumulative shares of both tables"), ...curves.map((curve) => cumulativeCurves(curve, names)));
-      }
+      const hint = `Red points are nearer to the people of ${names[1]}, blue ones to those of ${names[0]}.`;
+      return [element("h3", {}, "Where they differ"), element("p", { class: "hint" }, hint), figure.root];
     }
-    result.replaceChildren(...parts);
-    say(`Energy distance ${interval(answer, answer.distance_unit)}. ${tables} ${population}`);
+    const shares = new Map(answer.parts.map(({ name, share }) => [name, share]));
+    const curves = answer.curves
+      .slice(0, MAX_CURVES)
+      .filter(({ name }, index) => index === 0 || (shares.get(name) ?? 0) >= MIN_SHARE);
+    if (!curves.length) return [];
+    return [element("h3", {}, "Cumulative shares of both tables"), ...curves.map((curve) => cumulativeCurves(curve, names))];
   }
 
   const form = element(
