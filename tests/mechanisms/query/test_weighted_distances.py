@@ -307,6 +307,18 @@ def test_the_norm_of_a_pair_covers_the_rounding_of_sums(name: str) -> None:
         assert min(kernel.pair, 4 * kernel.single) * kernel.max_variance >= space.diameter**2 * (1 - 1e-6)
 
 
+def test_sums_in_a_universe_pay_for_their_rounding() -> None:
+    """Its norms are those of columns in quanta, and sums are computed from columns that are not; points pay nothing."""
+    sizes = 4, ProtectedChange(), APPROXIMATE
+    designs = [
+        Field().design(inside(UNIVERSE, items), *sizes) for items in ([0, 1], [mp.WeightedDistances([0, 1], [1, 1]), 1])
+    ]
+    plain, weighted = (design.noise for design in designs)
+    assert plain.kernel.distance_error == 0
+    assert plain.quantum / 2 + UNIVERSE.diameter * 2.0**-44 < weighted.kernel.distance_error < plain.quantum
+    assert weighted.scale > plain.scale
+
+
 # Noise.
 
 
