@@ -38,6 +38,8 @@ def release_files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         case, params = CASES[kind], dict[str, Any]()
         if mechanism in NEED_QUERIES and case.space.given_queries is None:
             params["queries"] = case.user_queries
+        if mechanism == "field":
+            params["queries"] = [*case.user_queries, mp.WeightedDistances(case.user_queries[:2], [2, -1])]
         if index % 2:
             params |= {"neighbors": "add-remove", "n": 20}
         if kind == "l2":
@@ -63,7 +65,10 @@ def load_and_query(path: Path, case: str) -> str:
             if synopsis.labels:
                 synopsis = synopsis.group(synopsis.labels[0])
             synopsis.statement(), repr(synopsis), str(synopsis.describe()), json.dumps(synopsis.card)
-            values = synopsis.mean_distance(points), synopsis.interval(points), synopsis.error()
+            values = [synopsis.mean_distance(points), synopsis.interval(points), synopsis.error()]
+            if synopsis.queries is not None and synopsis.queries.functions is not None:
+                estimate = synopsis.estimate(mp.WeightedDistances(points[:2], [2, -1]))
+                values.append(list(estimate.to_json().values()))
     except mp.MilepostError:
         return "refused"
     assert all(map(finite, values))

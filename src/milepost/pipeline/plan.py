@@ -227,7 +227,8 @@ def plan(
     max_queries : int, optional
         Also show an interactive session of this many queries.
     queries : list of points, optional
-        The only points to answer; also show the mechanisms for given queries.
+        The only points to answer, or `WeightedDistances`; also show the mechanisms for given queries. Errors are then
+        those of the query with the largest one.
     mechanism : str or mechanism object
         Plan for this one only; ``"auto"`` shows all.
     failure_probability, neighbors

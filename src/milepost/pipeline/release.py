@@ -85,8 +85,9 @@ def release(
     columns : list of str or int, optional
         The columns of the points; by default those that the space names, or all that have no other role.
     queries : list of points, optional
-        The only points to answer. Mechanisms for given queries need them. ``"auto"`` then takes one of these if its
-        error is smaller, and the synopsis answers these points and no others.
+        The only points to answer, and `WeightedDistances` among them. Mechanisms for given queries need them.
+        ``"auto"`` then takes one of these if its error is smaller, and the synopsis answers these queries and no
+        others.
     groups, labels : column and list, optional
         The column of each row's group, and the public list of groups. One release answers for all groups. Rows with
         other labels belong to the group "other" if that is listed; else they are left out.

@@ -481,7 +481,7 @@ def read_given_queries(space: Space, queries: Any) -> Queries | None:
     given, single = read_queries(queries, space)
     if single:
         raise MilepostError("queries must be a list of points; put a single one in a list")
-    return replace(given, points=move_inside(space, given.points))
+    return replace(given.with_points_as_given(), points=move_inside(space, given.points))
 
 
 def sized_variants(space: Space, n: int, effort: str) -> Sequence[Space]:

@@ -118,6 +118,12 @@ class Queries:
         points = np.concatenate([self.points[:0], *(self.points[part] for _, part in parts)])
         return Queries(points, self.space, tuple(function for function, _ in parts), factors)
 
+    def with_points_as_given(self) -> "Queries":
+        """Return the queries of a release: those that are the distance to one point have no factor, as points have."""
+        factors = self.factors.copy()
+        factors[self.point_indices] = 1
+        return self if self.functions is None else replace(self, given_factors=factors)
+
     def at(self, points: AnyArray) -> "Queries":
         """Return the same functions of the distances to other points, without factors."""
         return Queries(points, self.space, self.functions)
@@ -273,7 +279,7 @@ class Queries:
         factors = self.factors.tolist()
         return [
             points[part.start]
-            if function.is_point and factor == 1
+            if function.is_point
             else {"function": function.kind, "points": points[part], "of": function.parameters(), "factor": factor}
             for (function, part), factor in zip(self._parts(), factors, strict=True)
         ]
@@ -303,7 +309,7 @@ def _from_json(item: Any) -> tuple[DistanceFunction, float, list[Any]]:
     function, factor = FUNCTIONS[item["function"]].from_parameters(item["of"]), item["factor"]
     if isinstance(factor, bool) or not isinstance(factor, int | float) or not 0 < factor <= MAX_FACTOR:
         raise MilepostError("the file has a query whose factor is wrong")
-    if not isinstance(item["points"], list) or len(item["points"]) != function.count:
+    if not isinstance(item["points"], list) or len(item["points"]) != function.count or function.is_point:
         raise MilepostError("the file has a query whose points do not fit its function")
     return function, float(factor), item["points"]
 

@@ -28,6 +28,7 @@ from milepost.reporting.description import (
 from milepost.reporting.html import html_image, html_table
 from milepost.reporting.plotting.synopsis_plot import draw
 from milepost.reporting.statement import statement
+from milepost.spaces.queries import Queries
 from milepost.storage.paths import WRITE_REMEDY, local_path
 from milepost.synopsis import file_format
 
@@ -233,7 +234,8 @@ class Synopsis(ReleasedData):
             raise MilepostError("lipschitz=True needs a release of given queries; this release answers any point")
         batch, single, template = query_points(points, self.space)
         queries = self.space.read_queries(batch)
-        indices = queries if self.queries is None else self.queries.find(self.space.clip_points(queries))
+        points_only = None if self.queries is None else Queries(self.given_queries, self.space)
+        indices = queries if points_only is None else points_only.find(self.space.clip_points(queries))
         values = self.statistic.values(self.positions(self.given_queries))
         smoothed = lipschitz(
             values, self.space.query_distances(self.given_queries, self.given_queries), self.space.diameter

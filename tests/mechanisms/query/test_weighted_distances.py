@@ -307,6 +307,18 @@ def test_the_norm_of_a_pair_covers_the_rounding_of_sums(name: str) -> None:
         assert min(kernel.pair, 4 * kernel.single) * kernel.max_variance >= space.diameter**2 * (1 - 1e-6)
 
 
+def test_sums_in_a_universe_pay_for_their_rounding() -> None:
+    """Its norms are those of columns in quanta, and sums are computed from columns that are not; points pay nothing."""
+    sizes = 4, ProtectedChange(), APPROXIMATE
+    designs = [
+        Field().design(inside(UNIVERSE, items), *sizes) for items in ([0, 1], [mp.WeightedDistances([0, 1], [1, 1]), 1])
+    ]
+    plain, weighted = (design.noise for design in designs)
+    assert plain.kernel.distance_error == 0
+    assert plain.quantum / 2 + UNIVERSE.diameter * 2.0**-44 < weighted.kernel.distance_error < plain.quantum
+    assert weighted.scale > plain.scale
+
+
 # Noise.
 
 
@@ -447,6 +459,23 @@ def test_a_release_of_sums_alone_has_no_center() -> None:
     assert synopsis.queries is not None
     with pytest.raises(mp.MilepostError, match="no point that could be a center"):
         synopsis.center()
+    with pytest.raises(mp.MilepostError, match="no points to draw"):
+        synopsis.plot()
+
+
+def test_points_among_sums_are_answered_as_points(tmp_path: Path) -> None:
+    """A weight of 5 on a single point is no other query than the point; smoothed answers are found by the point."""
+    five = mp.WeightedDistances([[2, 3]], [5])
+    synopsis = mp.release(PEOPLE, PLANE, epsilon=90, delta=1e-6, mechanism="field", queries=[SUM, five, [4, 4]])
+    synopsis.save(tmp_path / "q.milepost")
+    for release in (synopsis, mp.load(tmp_path / "q.milepost")):
+        value = release.mean_distance([2, 3])
+        assert value == pytest.approx(mp.exact_mean_distance(PEOPLE, PLANE, [2, 3]), abs=0.05)
+        assert release.estimate(five).value == pytest.approx(5 * value)
+        assert release.mean_distance([[2, 3], [4, 4]], lipschitz=True) == pytest.approx(
+            release.mean_distance([[2, 3], [4, 4]])
+        )
+        assert release.center().tolist() == [4, 4]
 
 
 def test_sums_of_given_points_are_answered_too() -> None:
@@ -539,6 +568,7 @@ FORGED: dict[str, Callable[[dict[str, Any]], None]] = {
     "a factor of text": lambda query: query.update(factor="3"),
     "another function": lambda query: query.update(function="nearest"),
     "no function": lambda query: query.pop("function"),
+    "a point with a factor": lambda query: query.update(of=[WEIGHT_ONE], points=[[2.0, 3.0]]),
 }
 
 

@@ -33,6 +33,8 @@ def draw(synopsis: ReleasedData, sites: Any = None, axes: "Axes | None" = None) 
     ranked = sites if isinstance(sites, Sites) or sites is None else rank_sites(synopsis, sites)
     space, fixed_points = synopsis.space, synopsis.given_queries
     extent = () if fixed_points is not None or space.extent is None else space.extent
+    if ranked is None and fixed_points is not None and not len(fixed_points):
+        raise MilepostError("this release answers weighted distances only: it has no points to draw")
     if ranked is None and fixed_points is not None:
         ranked = rank_sites(synopsis, [space.user_point(point) for point in fixed_points])
     if not extent and ranked is None and space.embedding_columns is None:
