@@ -65,7 +65,7 @@ SHARPNESS = {
     "bounds": Sharpness("bounds", 2000, 0.12),
     "ball": Sharpness("ball", 8000, 0.08),
     "model": Sharpness("model", 3000, 0.08),
-    "class-means": Sharpness("class-means", 3000, 0.15),
+    "class-means": Sharpness("class-means", 3000, 0.1),
     "tangents, two coordinates": Sharpness("tangents", 4000, 0.01, "lines, one of 205"),
     "tangents, one coordinate": Sharpness("tangents", 2000, 0.01, "lines, one of 71"),
     "tangents, two points": Sharpness("tangents", 2000, 0.02, "lines, one of 101"),
