@@ -35,19 +35,20 @@ SEED, EPSILON, DELTA = 31, 1.0, 1e-6
 CONFIDENCE, LEVEL, POWER = 0.95, 0.05, 0.8
 SHIFTS = 0.001 * 2.0 ** np.arange(0, 7.5, 0.5)
 CLUSTERS, SPREAD, TRUTH_SHIFT = 5, 0.06, 0.05
-FULL_N, FULL_RUNS, POWER_RUNS = 20_000, 1_000, 40
-CHECK_N, CHECK_RUNS, CHECK_SHIFT = 4_000, 40, 0.1
-HARD_N, HARD_RUNS, HARD_CHECK_RUNS = 4_000, 200, 20
+FULL_N, POWER_RUNS = 20_000, 20
+CHECK_N, CHECK_RUNS, CHECK_TRUTHS, CHECK_SHIFT = 4_000, 40, 20, 0.1
+HARD_N, HARD_RUNS, HARD_CHECK_RUNS = 4_000, 100, 20
 
 
 @dataclass(frozen=True)
 class Case:
-    """A space, by its random state, and how often its distances are compared with those of all pairs."""
+    """A space, by its random state; how often its distances are compared with those of all pairs, and its null run."""
 
     name: str
     space: Callable[[int], mp.Space]
     columns: int
     truths: int
+    runs: int
 
     def people(self, generator: np.random.Generator, n: int, shift: float = 0.0) -> FloatArray:
         """Return people of a mixture, in a cube of side 1, moved along all columns."""
@@ -59,10 +60,10 @@ class Case:
 
 
 CASES = [
-    Case("L1, 16 columns", lambda _: mp.L1([(0, 1)] * 16), 16, 20),
-    Case("L2, plane", lambda _: mp.L2([(0, 1)] * 2), 2, 20),
-    Case("L2, 64 columns", lambda state: mp.L2([(0, 1)] * 64, directions=256, random_state=state), 64, 20),
-    Case("Angular, 384 columns", lambda state: mp.Angular(384, directions=768, random_state=state), 384, 8),
+    Case("L1, 16 columns", lambda _: mp.L1([(0, 1)] * 16), 16, 6, 1_000),
+    Case("L2, plane", lambda _: mp.L2([(0, 1)] * 2), 2, 20, 1_000),
+    Case("L2, 64 columns", lambda state: mp.L2([(0, 1)] * 64, directions=256, random_state=state), 64, 6, 300),
+    Case("Angular, 384 columns", lambda state: mp.Angular(384, directions=768, random_state=state), 384, 4, 300),
 ]
 
 
@@ -125,8 +126,9 @@ def _limit(runs: int) -> float:
 
 def _row(case: Case, n: int, check: bool, bounds: Bounds) -> None:
     generator, releases = np.random.default_rng(SEED), Releases.of(case.space(0), n)
-    errors, widths, hits = _truths(case, n // 4 if check else n, generator)
-    runs = CHECK_RUNS if check else FULL_RUNS
+    size, count = (n // 4, CHECK_TRUTHS) if check else (n, case.truths)
+    errors, widths, hits = _truths(case, size, count, generator)
+    runs = CHECK_RUNS if check else case.runs
     same = population = 0
     exact = []
     for _ in range(runs):
@@ -154,10 +156,12 @@ def _row(case: Case, n: int, check: bool, bounds: Bounds) -> None:
     )
 
 
-def _truths(case: Case, n: int, generator: np.random.Generator) -> tuple[list[float], list[float], list[bool]]:
+def _truths(
+    case: Case, n: int, count: int, generator: np.random.Generator
+) -> tuple[list[float], list[float], list[bool]]:
     """Return errors, half-widths and whether intervals cover, over releases with directions of their own."""
     errors, widths, hits = [], [], []
-    for run in range(case.truths):
+    for run in range(count):
         releases = Releases.of(case.space(run + 1), n)
         tables = [case.people(generator, n, shift) for shift in (0.0, TRUTH_SHIFT * (run % 2))]
         (left, _), (right, _) = (releases.shares(rows) for rows in tables)
