@@ -289,20 +289,24 @@ class Resolution:
         return math.sqrt(self.null_variance + 4 * self._largest_energy * max(distance, 0.0))
 
     def interval(self, failure: float) -> tuple[float, float]:
-        """Return the interval of the distance that the cells see in the metric, unclipped."""
+        """Return the interval of the distance that the cells see in the metric, unclipped.
+
+        A value below 0 has the interval of 0, which is not as narrow as noise would leave it.
+        """
+        value = max(self.value, 0.0)
         noise = self._white_energy
         if noise is not None and noise[1] <= EXACT_CELLS and grouped_rotations(self.embedding) is None:
             energy, freedom = noise
-            squares = float(self._squares.sum()) / energy
+            squares = max(float(self._squares.sum()) / energy, freedom)
             low, high = (energy * _noncentrality(squares, freedom, p) for p in (1 - failure / 2, failure / 2))
             return self._with_embedding_error(low, high)
         # squares of Laplace draws have longer tails
         quantile = normal_quantile(failure / 2 if self._laplace else failure)
         slope = 2 * quantile**2 * self._largest_energy
-        root = math.sqrt(slope**2 + quantile**2 * self.null_variance + 2 * slope * max(self.value, 0))
-        low, high = self.value + slope - root, self.value + slope + root
+        root = math.sqrt(slope**2 + quantile**2 * self.null_variance + 2 * slope * value)
+        low, high = value + slope - root, value + slope + root
         if (half := self._rotation_half_width(failure)) is not None:
-            low, high = self.value - half, self.value + half
+            low, high = value - half, value + half
         return self._with_embedding_error(low, high)
 
     def _with_embedding_error(self, low: float, high: float) -> tuple[float, float]:

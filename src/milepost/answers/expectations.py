@@ -307,6 +307,11 @@ def _failure(confidence: float) -> float:
 
 
 def _estimate(value: float, low: float, high: float, confidence: float, minimum: float, maximum: float) -> Estimate:
-    """Return an estimate in the range that some table could have."""
-    low, high, value = (min(max(number, minimum), maximum) for number in (low, high, value))
-    return Estimate(value, min(low, value), max(high, value), confidence)
+    """Return an estimate in the range that some table could have.
+
+    A value outside is moved to the end of the range together with its interval, which would otherwise be as narrow as
+    noise leaves it there, or empty.
+    """
+    inside = min(max(value, minimum), maximum)
+    low, high = (min(max(end + (inside - value), minimum), maximum) for end in (low, high))
+    return Estimate(inside, min(low, inside), max(high, inside), confidence)
