@@ -146,7 +146,7 @@ def weighted_sums(case: Case, bounds: Bounds) -> None:
     sums = [mp.WeightedDistances(spread, np.full(10, 0.1))]
     queries, _ = read_queries([*sums, *(mp.WeightedDistances(pair, [1, -1]) for pair in pairs.values())], space)
     noise = Field().noise(space, queries.count, ProtectedChange(), GUARANTEE)
-    _, lengths, _ = Innovations(noise, 1).ask(queries.weighted_points, [0] * queries.count)
+    _, lengths, _ = Innovations(noise, 1).ask(queries.combinations, [0] * queries.count)
     deviations = lengths * noise.quantum * queries.factors
     records = space.read(np.vstack([case.border(rng, RECORDS // space.width), spread]))
     values = queries.evaluate(space.distance(records, queries.points))[:, 0] * queries.quantum

@@ -44,7 +44,7 @@ from milepost.spaces.base import require_chart
 from milepost.spaces.distances.functions import WEIGHT_ONE, WeightedDistances, WeightedSum
 from milepost.spaces.embeddings.anchor import Anchor
 from milepost.spaces.embeddings.embedding import QUANTA
-from milepost.spaces.kernels.weighted_points import WeightedPoints
+from milepost.spaces.kernels.point_combinations import PointCombinations
 from milepost.spaces.lp import L1
 from milepost.spaces.queries import Queries
 from milepost.statistics.ball_points import STEPS as STEPS_OF_BALL
@@ -484,7 +484,7 @@ def exact_choice(epsilon: float = 3.0) -> KnownCase:
 class AgainstNoisy(Innovations):
     """Each innovation is taken against the noisy answers so far, which an analyst has, instead of the exact sums."""
 
-    def ask(self, points: AnyArray | WeightedPoints, sums: Sequence[int]) -> tuple[IntArray, FloatArray, FloatArray]:
+    def ask(self, points: AnyArray | PointCombinations, sums: Sequence[int]) -> tuple[IntArray, FloatArray, FloatArray]:
         """Run the shipped step, then take the noisy sums for exact ones."""
         answers = super().ask(points, sums)
         self.exact = list(self.noisy)
@@ -556,8 +556,8 @@ def forgotten_root(epsilon: float = 1.0, count: int = 4) -> KnownCase:
 class ForgottenCrossTerms(CholeskyFactor):
     """A factor that takes the values at the points of a weighted sum to be independent."""
 
-    def _covariance(self, left: WeightedPoints, *_: FloatArray | WeightedPoints) -> FloatArray:
-        own = WeightedPoints(left.points, np.square(left.filled_weights), left.counts)
+    def _covariance(self, left: PointCombinations, *_: FloatArray | PointCombinations) -> FloatArray:
+        own = PointCombinations(left.points, np.square(left.filled_weights), left.counts)
         return np.diag(2 * own.halves(self.kernel)) / self.unit**2
 
 
@@ -571,7 +571,7 @@ def forgotten_cross_terms() -> KnownCase:
         innovations = Innovations(noise, 2)
         innovations.factor = ForgottenCrossTerms(noise.kernel, 1, noise.unit)
         sums = read_sums([[mover], [0.5]], space, queries).values[0].tolist()
-        return innovations.ask(queries.weighted_points, sums)
+        return innovations.ask(queries.combinations, sums)
 
     runs = [partial(run, mover) for mover in (0.0, 1.0)]
     return case_from_traces("field", "a sum of answers that are taken to be independent", Gaussian(guarantee.mu), *runs)

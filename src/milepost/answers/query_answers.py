@@ -37,7 +37,7 @@ def query_answers(released: ReleasedData, queries: Queries, confidence: float) -
     positions = released.positions(queries.points)
     if queries.functions is None:
         return values_and_widths(statistic, positions, confidence)
-    sums = queries.weighted_points
+    sums = queries.combinations
     points = np.concatenate([np.full(count, count) for count in np.diff(sums.starts)])
     widths = np.minimum(_joint_widths(statistic, positions, confidence, points), statistic.max_error)
     sizes = replace(sums, weights=np.abs(sums.filled_weights))

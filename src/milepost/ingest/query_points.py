@@ -89,6 +89,10 @@ def _function(query: GivenQuery, space: Space) -> tuple[DistanceFunction, AnyArr
 
 def _check(data: Any, space: Space) -> None:
     """Refuse points in a form that cannot be read, and name one that can."""
+    if isinstance(data, GivenQuery):
+        raise MilepostError(
+            f"expected points, got a query of several points: ask for estimate({type(data).__name__}(…))"
+        )
     if data is None or (isinstance(data, dict) and not space.objects):
         order = f"a point is a list, in the order {', '.join(space.names)}" if space.names else "a point is a list"
         got = "None" if data is None else "a dict"

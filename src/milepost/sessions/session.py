@@ -466,7 +466,7 @@ def _user_query(query: Queries) -> Any:
     points = [query.space.user_point(point) for point in query.points]
     if len(query.point_indices) and query.factors[0] == 1:
         return points[0]
-    weights = query.weighted_points.filled_weights * query.factors[0]
+    weights = query.combinations.filled_weights * query.factors[0]
     return WeightedDistances(points, [float(f"{weight:.15g}") for weight in weights.tolist()])
 
 

@@ -22,7 +22,7 @@ from milepost.spaces.distances.functions import (
     weights_of,
 )
 from milepost.spaces.embeddings.embedding import QUANTA
-from milepost.spaces.kernels.weighted_points import WeightedPoints
+from milepost.spaces.kernels.point_combinations import PointCombinations
 
 # share of a ball's radius, or of half the width of a box, up to which a query is moved inside without a warning: the
 # rounding of float32 leaves vectors of length 1 that far outside the unit ball
@@ -78,15 +78,15 @@ class Queries:
         return [(function, slice(*ends[k : k + 2])) for k, function in enumerate(functions)]
 
     @cached_property
-    def weighted_points(self) -> WeightedPoints:
+    def combinations(self) -> PointCombinations:
         """The queries as weighted sums of distances; refuse other functions."""
         if self.functions is None:
-            return WeightedPoints(self.points)
-        return WeightedPoints(self.points, weights_of(self.functions) / WEIGHT_ONE, np.diff(self._starts))
+            return PointCombinations(self.points)
+        return PointCombinations(self.points, weights_of(self.functions) / WEIGHT_ONE, np.diff(self._starts))
 
     @classmethod
-    def of_sums(cls, sums: WeightedPoints, space: Space) -> "Queries":
-        """Return the queries of which `weighted_points` returned these sums."""
+    def of_sums(cls, sums: PointCombinations, space: Space) -> "Queries":
+        """Return the queries of which `combinations` returned these sums."""
         if sums.weights is None:
             return cls(sums.points, space)
         weights = (sums.weights * WEIGHT_ONE).astype(np.int64).tolist()

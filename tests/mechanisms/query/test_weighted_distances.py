@@ -109,10 +109,10 @@ def test_one_point_of_weight_one_is_that_point(name: str) -> None:
     assert plain.keys() == weighted.keys()
     assert plain.to_json() == weighted.to_json()
     noise = Field().noise(space, 3, ProtectedChange(), APPROXIMATE)
-    assert noise.anchors(plain.points).tolist() == noise.anchors(weighted.weighted_points).tolist()
+    assert noise.anchors(plain.points).tolist() == noise.anchors(weighted.combinations).tolist()
     factors = [CholeskyFactor(noise.kernel, 3, noise.unit) for _ in range(2)]
     for factor, queries in zip(factors, (plain, weighted), strict=True):
-        factor.extend(queries.weighted_points)
+        factor.extend(queries.combinations)
     assert factors[0].rows(0, 3).tolist() == factors[1].rows(0, 3).tolist()
 
 
@@ -330,7 +330,7 @@ def test_the_factor_covers_the_covariance_of_sums(name: str) -> None:
     rows = [as_points(space, rng.random((4, space.width))) for _ in range(5)]
     queries = inside(space, [*(mp.WeightedDistances(some, rng.uniform(-1, 1, 4)) for some in rows), rows[0][0]])
     noise = Field().noise(space, queries.count, ProtectedChange(), APPROXIMATE)
-    sums = queries.weighted_points
+    sums = queries.combinations
     matrix = np.zeros((queries.count, len(sums.points)))
     for k, start in enumerate(sums.starts[:-1]):
         end = sums.starts[k + 1]
@@ -354,12 +354,12 @@ def test_rows_of_a_query_that_failed_are_dropped() -> None:
     noise = Field().noise(PLANE, 6, ProtectedChange(), APPROXIMATE)
     together, again = (CholeskyFactor(noise.kernel, 6, noise.unit) for _ in range(2))
     queries = inside(PLANE, [[1, 2], SUM, NEAR, [5, 5], FAR])
-    together.extend(queries.weighted_points)
-    again.extend(inside(PLANE, [[1, 2]]).weighted_points)
-    again.extend(inside(PLANE, [FAR, [3, 3], SUM]).weighted_points)
+    together.extend(queries.combinations)
+    again.extend(inside(PLANE, [[1, 2]]).combinations)
+    again.extend(inside(PLANE, [FAR, [3, 3], SUM]).combinations)
     again.truncate(1)
-    again.extend(queries.weighted_points[1:3])
-    again.extend(queries.weighted_points[3:])
+    again.extend(queries.combinations[1:3])
+    again.extend(queries.combinations[3:])
     assert np.abs(together.rows(0, 5) - again.rows(0, 5)).max() <= 2.0**-36 * np.abs(together.rows(0, 5)).max()
     assert again.points.points.tolist() == queries.points.tolist()
 
@@ -370,7 +370,7 @@ def test_a_field_takes_so_many_points() -> None:
     many = np.random.default_rng(0).uniform(0, 10, (MAX_POINTS, 2))
     queries = inside(PLANE, [mp.WeightedDistances(many, [1] * MAX_POINTS)] * 65)
     with pytest.raises(mp.MilepostError, match=r"32,768 points in all, got 33,280"):
-        factor.extend(queries.weighted_points)
+        factor.extend(queries.combinations)
 
 
 RELEASES = 600
@@ -676,7 +676,7 @@ def innovations(space: Space, items: list[Any], tables: list[AnyArray]) -> list[
         state = Innovations(noise, len(table))
         for k in range(queries.count):
             one = queries.select([k])
-            state.ask(one.weighted_points, read_sums(table, space, one).values[0].tolist())
+            state.ask(one.combinations, read_sums(table, space, one).values[0].tolist())
         result.append(np.array(state.exact) * noise.step)
     return result
 
@@ -689,3 +689,9 @@ def test_innovations_of_sums_add_up_to_the_norm_of_a_pair() -> None:
     for items in ([difference, *ends], [*ends, difference], [difference, difference, *ends]):
         first, second = innovations(space, items, tables)
         assert np.square(first - second).sum() <= space.diameter * (1 + 1e-2)
+
+
+def test_answers_about_points_name_what_answers_other_queries() -> None:
+    synopsis = mp.release(PEOPLE, PLANE, epsilon=1, delta=1e-6, queries=[SUM], mechanism="gaussian")
+    with pytest.raises(mp.MilepostError, match=r"ask for estimate\(WeightedDistances"):
+        synopsis.mean_distance(SUM)

@@ -9,7 +9,7 @@ from milepost._typing import AnyArray, FloatArray
 from milepost.errors import MilepostError
 from milepost.spaces.distances.functions import MAX_POINTS as MAX_TERMS
 from milepost.spaces.kernels.kernel import Kernel
-from milepost.spaces.kernels.weighted_points import WeightedPoints
+from milepost.spaces.kernels.point_combinations import PointCombinations
 
 MAX_POINTS = 1 << 13  # queries, each a point or a weighted sum of several
 MAX_SUMMED_POINTS = 1 << 15  # points of all weighted sums together
@@ -35,13 +35,13 @@ class CholeskyFactor:
         self._points = _PointBuffer(max_points)
 
     @property
-    def points(self) -> WeightedPoints:
+    def points(self) -> PointCombinations:
         """The points, or weighted sums of points, so far."""
         return self._points.first(self.count)
 
-    def extend(self, points: AnyArray | WeightedPoints) -> None:
+    def extend(self, points: AnyArray | PointCombinations) -> None:
         """Add new points, or weighted sums of points."""
-        added = WeightedPoints.of(points)
+        added = PointCombinations.of(points)
         if self.count + len(added) > self.max_points:
             raise MilepostError(f"a field for {self.max_points} points cannot take {self.count + len(added)}")
         used = len(self.points.points) + len(added.points)
@@ -58,7 +58,7 @@ class CholeskyFactor:
             self.truncate(first)
             raise
 
-    def _extend(self, points: WeightedPoints) -> None:
+    def _extend(self, points: PointCombinations) -> None:
         before, halves = self.count, points.halves(self.kernel)
         rows = np.zeros((len(points), before))
         if before:
@@ -77,11 +77,11 @@ class CholeskyFactor:
             self._set_row(before + index, np.concatenate([row, last[: index + 1]]))
         self._add(points, halves)
 
-    def restore(self, points: AnyArray | WeightedPoints, rows: Sequence[FloatArray]) -> None:
+    def restore(self, points: AnyArray | PointCombinations, rows: Sequence[FloatArray]) -> None:
         """Add rows that `extend` returned before, for the same points in the same order."""
         for index, row in enumerate(rows, self.count):
             self._set_row(index, row)
-        restored = WeightedPoints.of(points)
+        restored = PointCombinations.of(points)
         self._add(restored, restored.halves(self.kernel))
 
     def truncate(self, count: int) -> None:
@@ -105,13 +105,13 @@ class CholeskyFactor:
             self._blocks.append(np.zeros((BLOCK, (block + 1) * BLOCK)))
         self._blocks[block][index % BLOCK, : index + 1] = row
 
-    def _add(self, points: WeightedPoints, halves: FloatArray) -> None:
+    def _add(self, points: PointCombinations, halves: FloatArray) -> None:
         self._points.write(self.count, points)
         self._halves[self.count : self.count + len(points)] = halves
         self.count += len(points)
 
     def _covariance(
-        self, left: WeightedPoints, left_halves: FloatArray, right: WeightedPoints, right_halves: FloatArray
+        self, left: PointCombinations, left_halves: FloatArray, right: PointCombinations, right_halves: FloatArray
     ) -> FloatArray:
         return left.covariance(left_halves, right, right_halves, self.kernel) / self.unit**2
 
@@ -134,15 +134,15 @@ class _PointBuffer:
         self._weights: FloatArray | None = None
         self._counts = np.ones(max_points, dtype=np.int64)
 
-    def first(self, count: int) -> WeightedPoints:
+    def first(self, count: int) -> PointCombinations:
         """Return the first `count`."""
         if self._weights is None:
-            return WeightedPoints(self._points[:count])
+            return PointCombinations(self._points[:count])
         counts = self._counts[:count]
         used = int(counts.sum())
-        return WeightedPoints(self._points[:used], self._weights[:used], counts)
+        return PointCombinations(self._points[:used], self._weights[:used], counts)
 
-    def write(self, index: int, added: WeightedPoints) -> None:
+    def write(self, index: int, added: PointCombinations) -> None:
         """Write more after the first `index`, in place of those that are there."""
         start = len(self.first(index).points)
         end = start + len(added.points)

@@ -28,7 +28,7 @@ from milepost.privacy.protected_change import BudgetSplit, ProtectedChange
 from milepost.spaces.base import Space
 from milepost.spaces.embeddings.embedding import QUANTA
 from milepost.spaces.kernels.kernel import Kernel
-from milepost.spaces.kernels.weighted_points import WeightedPoints
+from milepost.spaces.kernels.point_combinations import PointCombinations
 from milepost.spaces.queries import Queries
 from milepost.statistics.distance_sums import DistanceSums
 
@@ -139,9 +139,9 @@ class FieldNoise:
         check_scale(self.deviation / self.quantum)
         check_total_scale(self.split.total, self.pure)
 
-    def anchors(self, points: AnyArray | WeightedPoints) -> IntArray:
+    def anchors(self, points: AnyArray | PointCombinations) -> IntArray:
         """Return the values that distances to points, or sums of them, are counted from, in quanta: int64[k]."""
-        sums = WeightedPoints.of(points)
+        sums = PointCombinations.of(points)
         quanta = np.rint(sums.sums(self.kernel.anchor(sums.points)) / self.quantum)
         return np.asarray(np.clip(quanta, 0 if sums.weights is None else -QUANTA, QUANTA).astype(np.int64))
 
@@ -160,11 +160,11 @@ class Innovations:
         self.noisy: list[int] = []
 
     @property
-    def unsynced_points(self) -> WeightedPoints:
+    def unsynced_points(self) -> PointCombinations:
         """Restored points whose exact sums `sync` needs before the next query."""
         return self.factor.points[len(self.exact) :]
 
-    def restore(self, points: AnyArray | WeightedPoints, rows: Sequence[FloatArray], noisy: Sequence[int]) -> None:
+    def restore(self, points: AnyArray | PointCombinations, rows: Sequence[FloatArray], noisy: Sequence[int]) -> None:
         """Add points whose rows and noisy innovations were released before, or elsewhere, on the same table."""
         self.factor.restore(points, rows)
         self.noisy += noisy
@@ -188,7 +188,7 @@ class Innovations:
                 exact.append(left // integers[len(exact) - first])
         return exact
 
-    def ask(self, points: AnyArray | WeightedPoints, sums: Sequence[int]) -> tuple[IntArray, FloatArray, FloatArray]:
+    def ask(self, points: AnyArray | PointCombinations, sums: Sequence[int]) -> tuple[IntArray, FloatArray, FloatArray]:
         """Return noisy sums of distances to new points, minus their anchors, in quanta, and the law of their noise.
 
         The law is given by standard deviations, in quanta, and excess kurtoses.
@@ -233,7 +233,7 @@ class FieldDesign(QueryDesign):
         Answers are taken to have the largest kurtosis, that of one innovation: the factor would take long.
         """
         noise, total = self.noise, self.noise.total(self.n)
-        variances = self.queries.weighted_points.variances(noise.kernel) + NUGGET * noise.kernel.max_variance
+        variances = self.queries.combinations.variances(noise.kernel) + NUGGET * noise.kernel.max_variance
         deviations = noise.innovation_deviation * np.sqrt(variances) / noise.quantum
         kurtoses = np.full(self.queries.count, noise.law.kurtosis)
         typical_sums = np.full(self.queries.count, round(total.size * TYPICAL_OFFSET * QUANTA))
@@ -242,7 +242,7 @@ class FieldDesign(QueryDesign):
     def add_noise(self, statistic: DistanceSums, group: int, draw_total: Callable[[], Total]) -> NoisySums:
         """Answer all queries at once."""
         total, exact = draw_total(), int(statistic.totals[group])
-        answers = Innovations(self.noise, exact).ask(self.queries.weighted_points, statistic.values[group].tolist())
+        answers = Innovations(self.noise, exact).ask(self.queries.combinations, statistic.values[group].tolist())
         return noisy_sums(self.queries, total, self.noise, *answers)
 
 
@@ -308,7 +308,7 @@ def noisy_sums(
     queries: Queries, total: Total, noise: FieldNoise, sums: IntArray, deviations: FloatArray, kurtoses: FloatArray
 ) -> NoisySums:
     """Return the answers of a field at some points."""
-    return NoisySums(Field.name, queries, total, sums, noise.anchors(queries.weighted_points), deviations, kurtoses)
+    return NoisySums(Field.name, queries, total, sums, noise.anchors(queries.combinations), deviations, kurtoses)
 
 
 def session_prediction(noise: FieldNoise, n: int, diameter: float, shift_error: float = 0.0) -> Prediction:

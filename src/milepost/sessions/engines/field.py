@@ -46,7 +46,7 @@ class FieldEngine(Engine):
         if len(innovations.unsynced_points):
             innovations.sync(self._sums(Queries.of_sums(innovations.unsynced_points, self.space)))
         first = len(innovations.noisy)
-        sums = innovations.ask(queries.weighted_points, self._sums(queries))
+        sums = innovations.ask(queries.combinations, self._sums(queries))
         statistic = noisy_sums(queries, self.total, innovations.noise, *sums)
         indices = np.arange(queries.count)
         values = statistic.values(indices)
@@ -65,7 +65,7 @@ class FieldEngine(Engine):
             query = read_query_bytes(self.space, step.released[: -8 * count])
             integers = np.frombuffer(step.released[-8 * count :], dtype=np.int64)
             row, noisy = [integers[:-1].astype(np.float64)], [int(integers[-1])]
-            self._innovations.restore(query.weighted_points, row, noisy)
+            self._innovations.restore(query.combinations, row, noisy)
 
     def _sums(self, queries: Queries) -> list[int]:
         sums = self._source.sums(queries)

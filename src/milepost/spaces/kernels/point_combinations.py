@@ -1,4 +1,4 @@
-"""WeightedPoints: values of functions at points, and weighted sums of such values, with their covariances."""
+"""PointCombinations: values of functions at points, and weighted sums of such values, with their covariances."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,7 +12,7 @@ BLOCK_NUMBERS = 1 << 22  # distances between points that are in memory at a time
 
 
 @dataclass(frozen=True, eq=False)
-class WeightedPoints:
+class PointCombinations:
     """k sums Σ wⱼ·f(yⱼ) of the values of a function; without weights, k values f(y).
 
     points: those of all sums, one after the other. weights: float64[m], whose sizes add up to 1 at most in each sum.
@@ -24,9 +24,9 @@ class WeightedPoints:
     counts: IntArray | None = None
 
     @classmethod
-    def of(cls, points: "AnyArray | WeightedPoints") -> "WeightedPoints":
+    def of(cls, points: "AnyArray | PointCombinations") -> "PointCombinations":
         """Return the values at points, or weighted sums as they are."""
-        return points if isinstance(points, WeightedPoints) else cls(points)
+        return points if isinstance(points, PointCombinations) else cls(points)
 
     def __len__(self) -> int:
         return len(self.points) if self.counts is None else len(self.counts)
@@ -37,12 +37,12 @@ class WeightedPoints:
         counts = np.ones(len(self), dtype=np.int64) if self.counts is None else self.counts
         return np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(counts)])
 
-    def __getitem__(self, part: slice) -> "WeightedPoints":
+    def __getitem__(self, part: slice) -> "PointCombinations":
         first, last, _ = part.indices(len(self))
         if self.weights is None or self.counts is None:
-            return WeightedPoints(self.points[part])
+            return PointCombinations(self.points[part])
         points = slice(self.starts[first], self.starts[max(first, last)])
-        return WeightedPoints(self.points[points], self.weights[points], self.counts[part])
+        return PointCombinations(self.points[points], self.weights[points], self.counts[part])
 
     @property
     def filled_weights(self) -> FloatArray:
@@ -65,7 +65,7 @@ class WeightedPoints:
         """Return the weighted sums of a kernel's `half`."""
         return self.sums(kernel.half(self.points))
 
-    def apart(self, other: "WeightedPoints", kernel: Kernel) -> FloatArray:
+    def apart(self, other: "PointCombinations", kernel: Kernel) -> FloatArray:
         """Return ΣΣ w·w′·apart(y, y′) for every pair of sums: float64[k, k′]."""
         if self.weights is None and other.weights is None:
             return kernel.apart(self.points, other.points)
@@ -80,7 +80,7 @@ class WeightedPoints:
         return result
 
     def covariance(
-        self, halves: FloatArray, other: "WeightedPoints", other_halves: FloatArray, kernel: Kernel
+        self, halves: FloatArray, other: "PointCombinations", other_halves: FloatArray, kernel: Kernel
     ) -> FloatArray:
         """Return the covariances of the sums for noise of the kernel's covariance: float64[k, k′].
 
