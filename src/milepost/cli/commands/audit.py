@@ -13,7 +13,7 @@ from milepost.reporting.plotting import style
 MECHANISM = Option(
     str,
     "One of these: noise, sparse-vector, slopes, hats, quadtree, gaussian, laplace, net, basis, field, tangents, "
-    "bounds, ball, model.",
+    "bounds, ball, model, class-means.",
     section=None,
 )
 
