@@ -167,7 +167,9 @@ def _between(
     failure = _failure(confidence)
     middle = {i: lower[i] / 2 + upper[i] / 2 for i in lower}
     value = noisy_mean(curves, middle, failure).value
-    low, high = noisy_mean(curves, lower, failure).low, noisy_mean(curves, upper, failure).high
+    below, above = noisy_mean(curves, lower, failure), noisy_mean(curves, upper, failure)
+    # the functions have noise of their own, which may change their order
+    low, high = min(below.value, value) - below.half_width, max(above.value, value) + above.half_width
     return _estimate(value, low, high, confidence, minimum, maximum)
 
 
