@@ -269,7 +269,7 @@ class ClassMeans:
 
     @classmethod
     def load(cls, parameters: Any, tensors: dict[str, AnyArray], classes: int, width: int) -> "ClassMeans":
-        """Return the means of a file; refuse those that do not fit so many classes and columns."""
+        """Return the means of a file; refuse those that do not fit its classes and columns."""
         check_parameters("class means", cls.parameter_limits, parameters)
         check_tensors(cls.tensor_limits, tensors)
         shapes = {"center": (width,), "sums": (classes, width), "counts": (classes,)}

@@ -18,7 +18,7 @@ import numpy as np
 from milepost._typing import FloatArray, IntArray
 from milepost.errors import MilepostError
 
-MAX_POINTS = 512  # of one function: a sum of so many floats is off by less than 2⁻⁴³ of the largest distance
+MAX_POINTS = 512  # of one function: a sum of that many floats is off by less than 2⁻⁴³ of the largest distance
 WEIGHT_BITS = 52
 WEIGHT_ONE = 1 << WEIGHT_BITS  # the sum of all weights' sizes; floats hold every weight exactly
 ROOM = 2  # quanta besides distances between points: their rounding, and that of the value
